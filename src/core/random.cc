@@ -1,0 +1,157 @@
+#include "core/random.h"
+
+#include <Random123/philox.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "core/simd_dispatch.h"
+
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/random.cc"
+#include <hwy/foreach_target.h>
+// clang-format on
+#include <hwy/highway.h>
+
+#include "core/simd_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headflow::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::CappedTag<double, kLanes>;
+using DU = hn::RebindToUnsigned<DF>;
+using VU = hn::Vec<DU>;
+
+/// Philox4x32-10 on 64-bit lanes whose upper halves are zero.
+struct Block {
+  VU c0, c1, c2, c3;
+};
+
+HWY_INLINE VU Multiply32(DU d, VU a, VU b) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(d, hn::GetLane(a) * hn::GetLane(b));
+#else
+  const hn::Repartition<std::uint32_t, DU> d32;
+  (void)d;
+  return hn::MulEven(hn::BitCast(d32, a), hn::BitCast(d32, b));
+#endif
+}
+
+HWY_INLINE Block Philox(DU d, Block c, std::uint32_t k0, std::uint32_t k1) {
+  const VU mul0 = hn::Set(d, 0xD2511F53u), mul1 = hn::Set(d, 0xCD9E8D57u);
+  const VU low = hn::Set(d, 0xFFFFFFFFu);
+  for (int round = 0; round < 10; ++round) {
+    const VU p0 = Multiply32(d, mul0, c.c0);
+    const VU p1 = Multiply32(d, mul1, c.c2);
+    const VU hi0 = hn::ShiftRight<32>(p0), hi1 = hn::ShiftRight<32>(p1);
+    c = {hn::Xor(hn::Xor(hi1, c.c1), hn::Set(d, k0)), hn::And(p1, low),
+         hn::Xor(hn::Xor(hi0, c.c3), hn::Set(d, k1)), hn::And(p0, low)};
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return c;
+}
+
+/// Two vectors of uniforms in (0, 1) a call: (bits >> 12 + 1/2) 2^-52.
+template <class Sink>
+HWY_INLINE void EachPair(const StreamKey& key, std::uint64_t group, int pairs, Sink&& sink) {
+  const DF df;
+  const DU du;
+  const auto k0 = static_cast<std::uint32_t>(key.seed);
+  const auto k1 = static_cast<std::uint32_t>(key.seed >> 32);
+  const std::uint32_t tag = static_cast<std::uint32_t>(key.purpose) << 24 | key.draw;
+  const auto to_uniform = [&](VU hi, VU lo) HWY_ATTR {
+    const VU bits = hn::Or(hn::ShiftLeft<32>(hi), lo);
+    const VU one_to_two = hn::Or(hn::ShiftRight<12>(bits), hn::Set(du, 0x3FF0000000000000u));
+    return hn::Sub(hn::BitCast(df, one_to_two), hn::Set(df, 1.0 - 0x1p-53));
+  };
+  for (int off = 0; off < kLanes; off += static_cast<int>(hn::Lanes(df))) {
+    const VU item = hn::Iota(du, group * kLanes + static_cast<std::uint64_t>(off));
+    const VU item_low = hn::And(item, hn::Set(du, 0xFFFFFFFFu));
+    const VU item_high = hn::ShiftRight<32>(item);
+    for (int p = 0; p < pairs; ++p) {
+      const Block block = Philox(
+          du, {hn::Set(du, static_cast<std::uint64_t>(p)), item_low, item_high, hn::Set(du, tag)},
+          k0, k1);
+      sink(off, p, to_uniform(block.c1, block.c0), to_uniform(block.c3, block.c2));
+    }
+  }
+}
+
+void FillUniforms(const StreamKey& key, std::uint64_t group, int count, double* out) {
+  const DF d;
+  EachPair(key, group, (count + 1) / 2,
+           [&](int off, int p, hn::Vec<DF> u, hn::Vec<DF> w) HWY_ATTR {
+             hn::StoreU(u, d, out + 2 * p * kLanes + off);
+             if (2 * p + 1 < count) hn::StoreU(w, d, out + (2 * p + 1) * kLanes + off);
+           });
+}
+
+void FillNormals(const StreamKey& key, std::uint64_t group, int count, double* out) {
+  const DF d;
+  EachPair(key, group, (count + 1) / 2,
+           [&](int off, int p, hn::Vec<DF> u, hn::Vec<DF> w) HWY_ATTR {
+             const auto radius = hn::Sqrt(hn::Mul(hn::Set(d, -2.0), simd::Log(d, u)));
+             hn::Vec<DF> sine, cosine;
+             simd::SinCosTurn(d, w, sine, cosine);
+             hn::StoreU(hn::Mul(radius, cosine), d, out + 2 * p * kLanes + off);
+             if (2 * p + 1 < count) {
+               hn::StoreU(hn::Mul(radius, sine), d, out + (2 * p + 1) * kLanes + off);
+             }
+           });
+}
+
+}  // namespace
+}  // namespace headflow::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headflow {
+
+HWY_EXPORT(FillUniforms);
+HWY_EXPORT(FillNormals);
+
+void fill_normals(const StreamKey& key, std::uint64_t group, int count, double* out) {
+  HWY_DYNAMIC_DISPATCH(FillNormals)(key, group, count, out);
+}
+
+void fill_uniforms(const StreamKey& key, std::uint64_t group, int count, double* out) {
+  HWY_DYNAMIC_DISPATCH(FillUniforms)(key, group, count, out);
+}
+
+std::uint64_t RandomStream::bits() {
+  if (left_ == 0) {
+    const r123::Philox4x32::key_type key{{static_cast<std::uint32_t>(key_.seed),
+                                          static_cast<std::uint32_t>(key_.seed >> 32)}};
+    const r123::Philox4x32::ctr_type counter{
+        {position_++, static_cast<std::uint32_t>(item_), static_cast<std::uint32_t>(item_ >> 32),
+         static_cast<std::uint32_t>(key_.purpose) << 24 | key_.draw}};
+    const auto out = r123::Philox4x32()(counter, key);
+    buffer_[0] = static_cast<std::uint64_t>(out[1]) << 32 | out[0];
+    buffer_[1] = static_cast<std::uint64_t>(out[3]) << 32 | out[2];
+    left_ = 2;
+  }
+  return buffer_[2 - left_--];
+}
+
+double RandomStream::uniform() {
+  return (static_cast<double>(bits() >> 12) + 0.5) * 0x1p-52;
+}
+
+double RandomStream::normal() {
+  if (has_normal_) {
+    has_normal_ = false;
+    return next_normal_;
+  }
+  const double radius = std::sqrt(-2.0 * std::log(uniform()));
+  const double angle = 2.0 * std::numbers::pi * uniform();
+  next_normal_ = radius * std::sin(angle);
+  has_normal_ = true;
+  return radius * std::cos(angle);
+}
+
+}  // namespace headflow
+#endif  // HWY_ONCE

@@ -1,0 +1,11 @@
+#pragma once
+
+// Which instruction sets the vectorised files are compiled for; the best one the
+// machine has is chosen at run time. Included before hwy/foreach_target.h.
+// AVX2 and AVX-512 give the same bits (fused multiply-add, same order of sums);
+// older processors, which lack it, agree to rounding.
+
+#include <hwy/detect_targets.h>
+
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS HWY_SSSE3

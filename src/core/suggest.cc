@@ -1,0 +1,50 @@
+#include "core/suggest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace headflow {
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substituted});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
+
+std::string closest(const std::vector<std::string>& names, std::string_view misspelt) {
+  std::string best;
+  std::size_t distance = std::max<std::size_t>(1, misspelt.size() / 3) + 1;
+  for (const std::string& name : names) {
+    if (const std::size_t d = edit_distance(name, misspelt); d < distance) {
+      distance = d;
+      best = name;
+    }
+  }
+  return best;
+}
+
+std::string one_of(const std::vector<std::string>& names, std::string_view given) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + quoted(name);
+  const std::string hint = closest(names, given);
+  return fmt::format("must be one of {}{}", list,
+                     hint.empty() ? "" : fmt::format(" (did you mean {}?)", quoted(hint)));
+}
+
+}  // namespace headflow

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headflow {
+
+/// "softmax" with its quotation marks.
+std::string quoted(std::string_view text);
+
+/// The name closest to a misspelt one, or "" if none is close.
+std::string closest(const std::vector<std::string>& names, std::string_view misspelt);
+
+/// A rule for a choice: `must be one of "a", "b" (did you mean "a"?)`.
+std::string one_of(const std::vector<std::string>& names, std::string_view given);
+
+}  // namespace headflow

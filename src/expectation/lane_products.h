@@ -1,0 +1,32 @@
+#pragma once
+
+// The small matrix products of the Monte-Carlo kernel, on groups of 8 samples (one per
+// vector lane). Arrays written [a][b] hold a*b groups of kLanes numbers. Samples may be
+// stored as float or double; arithmetic and results are double.
+
+#include <cstddef>
+
+#include "core/random.h"
+
+namespace headflow {
+
+/// out[h][t] = sum_k W[h * stride + k] * x[t][k],  h < rows, t < tokens, k < columns.
+/// Cost: rows * tokens * columns fused multiply-adds per lane.
+void lane_scores(const double* W, int stride, int rows, int columns, const double* x, int tokens,
+                 double* out);
+void lane_scores(const double* W, int stride, int rows, int columns, const float* x, int tokens,
+                 double* out);
+
+/// sum[h * stride + k] += sum over groups n and tokens t of g_n[h][t] * x_n[t][k],
+/// with g_n = g + n * g_step and x_n = x + n * x_step (steps in numbers).
+void lane_outer(int rows, int columns, int stride, int tokens, int groups, const double* g,
+                std::ptrdiff_t g_step, const double* x, std::ptrdiff_t x_step, double* sum);
+void lane_outer(int rows, int columns, int stride, int tokens, int groups, const double* g,
+                std::ptrdiff_t g_step, const float* x, std::ptrdiff_t x_step, double* sum);
+
+/// total[j] += batch[j], and for j < squared: squares[j] += batch[j]^2 * inverse_size.
+/// Then batch = 0. inverse_size holds one number per lane.
+void lane_close_batch(int count, int squared, const double* inverse_size, double* batch,
+                      double* total, double* squares);
+
+}  // namespace headflow

@@ -1,0 +1,337 @@
+#include "expectation/monte_carlo.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/suggest.h"
+#include "expectation/lane_products.h"
+
+namespace headflow {
+namespace {
+
+/// Order of the accumulated numbers: the loss, then [m R] by rows, b, v, and the second moment.
+struct Layout {
+  int H, F;
+  int weights() const { return 1; }
+  int b() const { return weights() + H * (F + H); }
+  int v() const { return b() + H; }
+  int second_moment() const { return v() + 1; }
+  int size() const { return second_moment() + H * H; }
+};
+
+constexpr std::size_t kL1Budget = 24 << 10;    // bytes of samples and scores in flight
+constexpr std::size_t kBlockBudget = 8 << 20;  // bytes of samples a worker regenerates
+constexpr std::int64_t kBlockGroups = 32;
+constexpr std::int64_t kFewestBatchGroups = 8;  // at least 64 batches where there are samples
+
+hwy::AlignedFreeUniquePtr<double[]> allocate_lanes(std::size_t groups) {
+  return hwy::AllocateAligned<double>(std::max<std::size_t>(1, groups) * kLanes);
+}
+
+}  // namespace
+
+MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
+    : Engine(problem),
+      samples_(options.samples),
+      single_precision_(options.precision == "float32"),
+      seed_(options.seed),
+      theta_bound_(problem.prior().largest(kLargestNormal)),
+      workers_(options.threads) {
+  if (samples_ < 2 || samples_ > 1'000'000'000'000) {
+    throw OptionError("run.samples", fmt::format("{}", samples_),
+                      "must be from 2 (an error needs two) to 10^12");
+  }
+  if (!single_precision_ && options.precision != "float64") {
+    throw OptionError("run.precision", quoted(options.precision),
+                      one_of({"float64", "float32"}, options.precision));
+  }
+  const int L = problem.L(), H = problem.H(), F = problem.F();
+  const int most = std::min(L, kMaxPlacements);
+  placements_ = static_cast<int>(std::clamp<std::int64_t>(samples_ / 32, 1, most));
+  draws_ = (samples_ + placements_ - 1) / placements_;
+  groups_ = (draws_ + kLanes - 1) / kLanes;
+  group_size_ = (static_cast<std::size_t>(L) * static_cast<std::size_t>(F + H) +
+                 static_cast<std::size_t>(placements_ * F)) * kLanes;
+
+  const auto scores = static_cast<std::size_t>(L) * static_cast<std::size_t>(H) * kLanes;
+  const std::size_t bytes = group_size_ * (single_precision_ ? 4 : 8);
+  block_groups_ = kBlockGroups;
+  while (block_groups_ > 1 && static_cast<std::size_t>(block_groups_) * bytes > kBlockBudget) {
+    block_groups_ /= 2;
+  }
+  chunk_groups_ = block_groups_;
+  while (chunk_groups_ > 1 &&
+         (static_cast<std::size_t>(chunk_groups_) * (bytes + scores * 8) > kL1Budget ||
+          groups_ / chunk_groups_ < kFewestBatchGroups)) {
+    chunk_groups_ /= 2;
+  }
+
+  entries_ = Layout{H, F}.size();
+  const std::size_t blocks = static_cast<std::size_t>((groups_ + block_groups_ - 1) / block_groups_);
+  partial_.resize(blocks * 2 * static_cast<std::size_t>(entries_));
+  weights_.resize(H, F + H);
+
+  const bool store = static_cast<std::size_t>(groups_) * bytes <= kStoreLimit;
+  const auto block_size = static_cast<std::size_t>(block_groups_) * group_size_;
+  scratch_.resize(static_cast<std::size_t>(workers_.count()));
+  for (Scratch& s : scratch_) {
+    const auto chunk = static_cast<std::size_t>(chunk_groups_);
+    const auto HP = static_cast<std::size_t>(H * placements_);
+    s.chi = allocate_lanes(chunk * static_cast<std::size_t>(H) * static_cast<std::size_t>(L));
+    s.mu = allocate_lanes(HP);
+    s.g_relevant = allocate_lanes(chunk * HP);
+    s.work = allocate_lanes(Activation::scratch_size(H, L));
+    s.weight = allocate_lanes(static_cast<std::size_t>(placements_));
+    s.inverse_size = allocate_lanes(1);
+    s.batch = allocate_lanes(static_cast<std::size_t>(entries_));
+    s.total = allocate_lanes(static_cast<std::size_t>(entries_));
+    s.squares = allocate_lanes(static_cast<std::size_t>(entries_));
+    s.generated = allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (F + 1)));
+    if (!store && single_precision_) s.block32 = hwy::AllocateAligned<float>(block_size);
+    if (!store && !single_precision_) s.block64 = hwy::AllocateAligned<double>(block_size);
+  }
+  if (store) {
+    const std::size_t size = static_cast<std::size_t>(groups_) * group_size_;
+    if (single_precision_) {
+      stored_ = hwy::AllocateAligned<float>(size);
+    } else {
+      stored_ = hwy::AllocateAligned<double>(size);
+    }
+    store_samples();
+  }
+}
+
+void MonteCarlo::refresh(std::uint32_t draw) {
+  draw_ = draw & 0xFFFFFFu;
+  store_samples();
+}
+
+void MonteCarlo::store_samples() {
+  std::visit(
+      [&](auto& buffer) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(buffer)>, std::monostate>) {
+          workers_.for_each_block(static_cast<std::size_t>(groups_), [&](std::size_t group, int worker) {
+            generate(static_cast<std::int64_t>(group), scratch_[static_cast<std::size_t>(worker)],
+                     buffer.get() + group * group_size_);
+          });
+        }
+      },
+      stored_);
+}
+
+template <class T>
+void MonteCarlo::generate(std::int64_t group, Scratch& scratch, T* out) const {
+  const int F = problem().F(), P = placements_;
+  const Prior& prior = problem().prior();
+  const int noise = problem().L() * (F + problem().H());
+  const auto item = static_cast<std::uint64_t>(group);
+
+  double* values = scratch.generated.get();
+  fill_normals({seed_, Purpose::noise, draw_}, item, noise, values);
+  double* theta = values + static_cast<std::ptrdiff_t>(noise) * kLanes;
+  double* uniforms = theta + static_cast<std::ptrdiff_t>(P) * F * kLanes;
+  double* normals = uniforms + static_cast<std::ptrdiff_t>(P) * kLanes;
+  fill_uniforms({seed_, Purpose::signal_choice, draw_}, item, P, uniforms);
+  if (prior.uses_normals()) fill_normals({seed_, Purpose::signal, draw_}, item, P * F, normals);
+  double z[kMostFeatures], t[kMostFeatures];
+  for (int p = 0; p < P; ++p) {
+    for (int i = 0; i < kLanes; ++i) {
+      for (int f = 0; f < F; ++f) z[f] = normals[(p * F + f) * kLanes + i];
+      prior.sample(uniforms[p * kLanes + i], z, t);
+      for (int f = 0; f < F; ++f) theta[(p * F + f) * kLanes + i] = t[f];
+    }
+  }
+  std::transform(values, values + group_size_, out, [](double x) { return static_cast<T>(x); });
+}
+
+template <class T>
+const T* MonteCarlo::block_samples(std::int64_t first_group, std::int64_t groups, Scratch& scratch) {
+  if (const auto* kept = std::get_if<Buffer<T>>(&stored_)) {
+    return kept->get() + static_cast<std::size_t>(first_group) * group_size_;
+  }
+  T* out = nullptr;
+  if constexpr (std::is_same_v<T, float>) {
+    out = scratch.block32.get();
+  } else {
+    out = scratch.block64.get();
+  }
+  for (std::int64_t i = 0; i < groups; ++i) {
+    generate(first_group + i, scratch, out + static_cast<std::size_t>(i) * group_size_);
+  }
+  return out;
+}
+
+bool MonteCarlo::is_moderate(const Point& point) const {
+  const double chi = weights_.cwiseAbs().rowwise().sum().maxCoeff() * kLargestNormal;
+  const double mu = (point.m.cwiseAbs() * theta_bound_).maxCoeff();
+  return chi + mu + point.b.cwiseAbs().maxCoeff() <= kModerateScore;
+}
+
+template <class T>
+void MonteCarlo::run_block(std::size_t block, const Point& point, const Request& request,
+                           Scratch& scratch) {
+  const int L = problem().L(), H = problem().H(), F = problem().F(), P = placements_;
+  const int K = F + H;
+  const Layout layout{H, F};
+  const Activation& activation = problem().activation();
+  const std::int64_t first = static_cast<std::int64_t>(block) * block_groups_;
+  const std::int64_t count = std::min(block_groups_, groups_ - first);
+  const T* samples = block_samples<T>(first, count, scratch);
+  const auto lanes = [](double* base, int index) {
+    return base + static_cast<std::ptrdiff_t>(index) * kLanes;
+  };
+
+  const int squared = request.gradient_error ? layout.second_moment() : 1;
+  const int summed = request.second_moment ? layout.size() : layout.second_moment();
+  double* batch = scratch.batch.get();
+  std::fill_n(batch, entries_ * kLanes, 0.0);
+  std::fill_n(scratch.total.get(), entries_ * kLanes, 0.0);
+  std::fill_n(scratch.squares.get(), entries_ * kLanes, 0.0);
+
+  PlacementBatch work;
+  work.heads = H;
+  work.tokens = L;
+  work.placements = P;
+  work.b = point.b.data();
+  work.v = point.v;
+  work.mu = scratch.mu.get();
+  work.scratch = scratch.work.get();
+  work.loss = batch;
+  work.grad_b = lanes(batch, layout.b());
+  work.grad_v = lanes(batch, layout.v());
+  if (request.second_moment) work.second_moment = lanes(batch, layout.second_moment());
+  const double largest_b = point.b.cwiseAbs().maxCoeff();
+
+  for (std::int64_t start = 0; start < count; start += chunk_groups_) {
+    const auto groups = static_cast<int>(std::min(chunk_groups_, count - start));
+    const T* chunk = samples + static_cast<std::size_t>(start) * group_size_;
+    double size[kLanes] = {};
+    for (int n = 0; n < groups; ++n) {
+      const T* x = chunk + static_cast<std::size_t>(n) * group_size_;
+      const T* theta = x + static_cast<std::ptrdiff_t>(L) * K * kLanes;
+      work.chi = lanes(scratch.chi.get(), n * H * L);
+      work.g_relevant = lanes(scratch.g_relevant.get(), n * H * P);
+      lane_scores(weights_.data(), K, H, K, x, L, work.chi);
+      lane_scores(weights_.data(), K, H, F, theta, P, scratch.mu.get());
+
+      const std::int64_t first_sample = (first + start + n) * kLanes * P;
+      work.weight = nullptr;
+      if (first_sample + kLanes * P > samples_) work.weight = scratch.weight.get();
+      for (int i = 0; i < kLanes; ++i) {
+        const std::int64_t left = samples_ - (first_sample + i * P);
+        size[i] += static_cast<double>(std::clamp<std::int64_t>(left, 0, P));
+        if (!work.weight) continue;
+        for (int p = 0; p < P; ++p) scratch.weight[static_cast<std::size_t>(p * kLanes + i)] = p < left ? 1.0 : 0.0;
+      }
+      work.moderate = a_priori_moderate_;
+      if (!work.moderate) {
+        const double chi = Eigen::Map<Vector>(work.chi, H * L * kLanes).cwiseAbs().maxCoeff();
+        const double mu = Eigen::Map<Vector>(scratch.mu.get(), H * P * kLanes).cwiseAbs().maxCoeff();
+        work.moderate = chi + mu + largest_b <= kModerateScore;
+      }
+      activation.placements(work);
+    }
+    for (int i = 0; i < kLanes; ++i) scratch.inverse_size[static_cast<std::size_t>(i)] = size[i] > 0 ? 1.0 / size[i] : 0.0;
+    const auto step = static_cast<std::ptrdiff_t>(group_size_);
+    double* gradient = lanes(batch, layout.weights());
+    lane_outer(H, K, K, L, groups, scratch.chi.get(), static_cast<std::ptrdiff_t>(H) * L * kLanes,
+               chunk, step, gradient);
+    lane_outer(H, F, K, P, groups, scratch.g_relevant.get(), static_cast<std::ptrdiff_t>(H) * P * kLanes,
+               chunk + static_cast<std::ptrdiff_t>(L) * K * kLanes, step, gradient);
+    lane_close_batch(summed, squared, scratch.inverse_size.get(), batch, scratch.total.get(),
+                     scratch.squares.get());
+  }
+
+  double* sums = partial_.data() + block * 2 * static_cast<std::size_t>(entries_);
+  double* squares = sums + entries_;
+  for (int j = 0; j < entries_; ++j) {
+    sums[j] = Eigen::Map<Vector>(lanes(scratch.total.get(), j), kLanes).sum();
+    squares[j] = Eigen::Map<Vector>(lanes(scratch.squares.get(), j), kLanes).sum();
+  }
+}
+
+void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation& out) {
+  const int H = problem().H(), F = problem().F();
+  const Layout layout{H, F};
+  weights_.leftCols(F) = point.m;
+  weights_.rightCols(H) = point.R;
+  a_priori_moderate_ = is_moderate(point);
+
+  const std::size_t blocks = partial_.size() / (2 * static_cast<std::size_t>(entries_));
+  workers_.for_each_block(blocks, [&](std::size_t block, int worker) {
+    Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
+    if (single_precision_) {
+      run_block<float>(block, point, request, scratch);
+    } else {
+      run_block<double>(block, point, request, scratch);
+    }
+  });
+
+  Vector sums = Vector::Zero(entries_), squares = Vector::Zero(entries_);
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const double* from = partial_.data() + block * 2 * static_cast<std::size_t>(entries_);
+    sums += Eigen::Map<const Vector>(from, entries_);
+    squares += Eigen::Map<const Vector>(from + entries_, entries_);
+  }
+  const auto N = static_cast<double>(samples_);
+  const Vector mean = sums / N;
+
+  // Batches B_k of n_k samples with sums S_k: sum_k S_k^2/n_k - N mean^2 estimates
+  // (number of batches - 1) * N * Var(mean), without bias for any n_k.
+  // A batch is one lane of a chunk; the last chunk may have empty lanes.
+  const std::int64_t full_chunks = (groups_ - 1) / chunk_groups_;
+  const std::int64_t last_draws = draws_ - full_chunks * chunk_groups_ * kLanes;
+  const auto batches =
+      static_cast<double>(full_chunks * kLanes + std::min<std::int64_t>(last_draws, kLanes));
+  const auto standard_error = [&](int j) {
+    const double variance = (squares[j] - N * mean[j] * mean[j]) / ((batches - 1.0) * N);
+    return std::sqrt(std::max(0.0, variance));
+  };
+
+  const auto fill = [&](Point& target, const auto& value) {
+    target.m.resize(H, F);
+    target.R.resize(H, H);
+    target.b.resize(H);
+    for (int h = 0; h < H; ++h) {
+      const int row = layout.weights() + h * (F + H);
+      for (int f = 0; f < F; ++f) target.m(h, f) = value(row + f);
+      for (int k = 0; k < H; ++k) target.R(h, k) = value(row + F + k);
+      target.b[h] = value(layout.b() + h);
+    }
+    target.v = value(layout.v());
+  };
+  out.loss = mean[0];
+  out.loss_error = standard_error(0);
+  fill(out.grad, [&](int j) { return mean[j]; });
+  if (request.gradient_error) fill(out.grad_error, standard_error);
+  if (request.second_moment) {
+    out.second_moment = Eigen::Map<const Matrix>(mean.data() + layout.second_moment(), H, H);
+  }
+}
+
+MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {
+  const int L = problem().L(), H = problem().H(), F = problem().F();
+  const std::int64_t draw = index / placements_;
+  const auto lane = static_cast<std::size_t>(draw % kLanes);
+  const auto p = static_cast<int>(index % placements_);
+  Scratch scratch;
+  scratch.generated = allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (F + 1)));
+  std::vector<float> narrow(single_precision_ ? group_size_ : 0);
+  std::vector<double> values(group_size_);
+  if (single_precision_) {
+    generate(draw / kLanes, scratch, narrow.data());
+    values.assign(narrow.begin(), narrow.end());
+  } else {
+    generate(draw / kLanes, scratch, values.data());
+  }
+  Sample out{Matrix(L, F + H), p};
+  for (int j = 0; j < L * (F + H); ++j) out.x.data()[j] = values[static_cast<std::size_t>(j) * kLanes + lane];
+  for (int f = 0; f < F; ++f) {
+    out.x(p, f) += values[static_cast<std::size_t>(L * (F + H) + p * F + f) * kLanes + lane];
+  }
+  return out;
+}
+
+}  // namespace headflow

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <hwy/aligned_allocator.h>
+
+#include <variant>
+#include <vector>
+
+#include "core/parallel.h"
+#include "expectation/engine.h"
+
+namespace headflow {
+
+/// Monte Carlo with a fixed set of samples and analytic gradients.
+///
+/// A sample is (noise of L tokens, relevant position, theta). Tokens are exchangeable, so one
+/// noise draw serves P = min(L, 8) samples: in the p-th, token p is relevant, with a theta of
+/// its own. Each sample has the exact law; the P samples of a draw are correlated, so all
+/// errors are taken over draws (batches of them), never over samples. For N samples this
+/// needs N/P instead of N noise draws, score products and sets of exponentials.
+///
+/// Cost per sample, in fused multiply-adds: 2 H (F+H) L/P + O(H L). Error: standard error,
+/// falling as N^(-1/2); it needs at least two draws. Results do not depend on the number of
+/// threads. Samples are kept in memory up to kStoreLimit and made anew beyond it: they are
+/// a function of (seed, draw, index), so both give the same bits.
+class MonteCarlo final : public Engine {
+ public:
+  MonteCarlo(const Problem& problem, const EngineOptions& options);
+
+  std::string_view name() const override { return "mc"; }
+  ErrorKind error_kind() const override { return ErrorKind::standard_error; }
+  std::int64_t samples() const override { return samples_; }
+  void evaluate(const Point& point, const Request& request, Evaluation& out) override;
+  void refresh(std::uint32_t draw) override;
+
+  /// One sample, for checks: x is L x (F+H), the rows (chi*_l, xi_l), theta included.
+  struct Sample {
+    Matrix x;
+    int relevant;
+  };
+  Sample sample(std::int64_t index) const;
+
+  static constexpr std::size_t kStoreLimit = std::size_t{2} << 30;  ///< bytes
+
+ private:
+  template <class T>
+  using Buffer = hwy::AlignedFreeUniquePtr<T[]>;
+
+  /// Scratch of one worker; sized once.
+  struct Scratch {
+    Buffer<double> chi, mu, g_relevant, work, weight, inverse_size;
+    Buffer<double> batch, total, squares;
+    Buffer<double> generated;
+    Buffer<double> block64;
+    Buffer<float> block32;
+  };
+
+  template <class T>
+  void generate(std::int64_t group, Scratch& scratch, T* out) const;
+  template <class T>
+  const T* block_samples(std::int64_t first_group, std::int64_t groups, Scratch& scratch);
+  template <class T>
+  void run_block(std::size_t block, const Point& point, const Request& request, Scratch& scratch);
+  void store_samples();
+
+  bool is_moderate(const Point& point) const;
+
+  std::int64_t samples_;
+  int placements_;            // P
+  std::int64_t draws_;        // ceil(samples / P)
+  std::int64_t groups_;       // of 8 draws
+  std::int64_t block_groups_, chunk_groups_;
+  std::size_t group_size_;    // numbers of one group: noise [L][F+H], then theta [P][F]
+  bool single_precision_;
+  std::uint64_t seed_;
+  std::uint32_t draw_ = 0;
+  Vector theta_bound_;
+
+  Workers workers_;
+  std::vector<Scratch> scratch_;
+  std::variant<std::monostate, Buffer<double>, Buffer<float>> stored_;
+  Matrix weights_;                // [m R], rows first
+  std::vector<double> partial_;   // per block: sums, then sums of squares
+  int entries_ = 0;               // numbers accumulated: loss, m, R, b, v, second moment
+  bool a_priori_moderate_ = false;
+};
+
+}  // namespace headflow

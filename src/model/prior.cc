@@ -1,0 +1,110 @@
+#include "model/prior.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace headflow {
+
+// ---- The registry: one line a prior, defined in priors/<name>.cc ----
+#define HEADFLOW_PRIORS(X) \
+  X(flipping)              \
+  X(gaussian)              \
+  X(discrete)
+
+#define HEADFLOW_DECLARE(name) const PriorInfo& name##_prior();
+HEADFLOW_PRIORS(HEADFLOW_DECLARE)
+#undef HEADFLOW_DECLARE
+
+std::span<const PriorInfo* const> priors() {
+#define HEADFLOW_ENTRY(name) &name##_prior(),
+  static const std::vector<const PriorInfo*> all = {HEADFLOW_PRIORS(HEADFLOW_ENTRY)};
+#undef HEADFLOW_ENTRY
+  return all;
+}
+
+const PriorInfo& find_prior(std::string_view name) {
+  std::vector<std::string> names;
+  for (const PriorInfo* prior : priors()) {
+    if (prior->name == name) return *prior;
+    names.emplace_back(prior->name);
+  }
+  throw OptionError("problem.prior", quoted(name), one_of(names, name));
+}
+
+GaussianMixture::GaussianMixture(std::vector<MixtureComponent> components)
+    : components_(std::move(components)) {
+  const Eigen::Index F = components_.front().mean.size();
+  mean_ = Vector::Zero(F);
+  Matrix second = Matrix::Zero(F, F);
+  double total = 0;
+  for (const auto& [weight, mean, factor] : components_) {
+    mean_ += weight * mean;
+    second += weight * (mean * mean.transpose() + factor * factor.transpose());
+    cumulative_.push_back(total += weight);
+    uses_normals_ |= factor.cols() > 0;
+  }
+  covariance_ = second - mean_ * mean_.transpose();
+  cumulative_.back() = 1.0;
+}
+
+void GaussianMixture::sample(double uniform, const double* normals, double* theta) const {
+  const auto it = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, uniform);
+  const auto& [weight, mean, factor] = components_[static_cast<std::size_t>(it - cumulative_.begin())];
+  for (Eigen::Index f = 0; f < mean.size(); ++f) {
+    double value = mean[f];
+    for (Eigen::Index j = 0; j < factor.cols(); ++j) value += factor(f, j) * normals[j];
+    theta[f] = value;
+  }
+}
+
+Vector GaussianMixture::largest(double largest_normal) const {
+  Vector bound = Vector::Zero(mean_.size());
+  for (const auto& [weight, mean, factor] : components_) {
+    const Vector spread = factor.cwiseAbs().rowwise().sum() * largest_normal;
+    bound = bound.cwiseMax(mean.cwiseAbs() + spread);
+  }
+  return bound;
+}
+
+std::string parameter_text(const Matrix& value) {
+  const auto row_text = [](const auto& row) {
+    std::string text;
+    for (const double x : row) text += fmt::format("{}{}", text.empty() ? "" : ", ", x);
+    return "[" + text + "]";
+  };
+  if (value.size() == 1) return fmt::format("{}", value(0, 0));
+  if (value.rows() == 1) return row_text(value.row(0));
+  std::string text;
+  for (const auto& row : value.rowwise()) text += (text.empty() ? "" : ", ") + row_text(row);
+  return "[" + text + "]";
+}
+
+Vector vector_parameter(const PriorParameters& parameters, std::string_view name, int size) {
+  const Matrix& given = parameters.find(name)->second;
+  if (given.rows() != 1 || given.cols() != size) {
+    throw OptionError(fmt::format("problem.{}", name), parameter_text(given),
+                      fmt::format("must be a list of {} numbers", size));
+  }
+  return given.row(0);
+}
+
+Vector signal_strengths(const PriorParameters& parameters) {
+  const auto it = parameters.find("nu");
+  if (it == parameters.end()) {
+    throw OptionError("problem.nu", "(missing)", "give the signal strengths, nu = [nu1, nu2]");
+  }
+  const Matrix& nu = it->second;
+  if (nu.rows() != 1 || nu.cols() > 2) {
+    throw OptionError("problem.nu", parameter_text(nu),
+                      "must be one or two signal strengths, nu = [nu1, nu2]");
+  }
+  if (!(nu.minCoeff() >= 0.0) || !nu.allFinite()) {
+    throw OptionError("problem.nu", parameter_text(nu),
+                      "signal strengths must be finite and not negative");
+  }
+  return nu.row(0);
+}
+
+}  // namespace headflow

@@ -1,0 +1,92 @@
+#pragma once
+
+// The law P_theta of the feature weights.
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/matrix.h"
+
+namespace headflow {
+
+/// What the rest of the program needs of a prior.
+class Prior {
+ public:
+  virtual ~Prior() = default;
+
+  virtual const Vector& mean() const = 0;        ///< E theta
+  virtual const Matrix& covariance() const = 0;  ///< Cov theta
+
+  /// One theta from a uniform in (0, 1) and F standard normals: the same map serves
+  /// pseudo-random and quasi-random numbers.
+  virtual void sample(double uniform, const double* normals, double* theta) const = 0;
+  /// False if `sample` ignores the normals (a discrete law).
+  virtual bool uses_normals() const = 0;
+  /// A bound of |theta_f| for each f when all |normals| <= largest_normal.
+  virtual Vector largest(double largest_normal) const = 0;
+};
+
+/// sum_k weight_k N(mean_k, factor_k factor_k^T); an atom has a factor with no columns.
+/// Discrete, Gaussian and mixed priors are all of this form.
+struct MixtureComponent {
+  double weight;
+  Vector mean;
+  Matrix factor;
+};
+
+class GaussianMixture final : public Prior {
+ public:
+  explicit GaussianMixture(std::vector<MixtureComponent> components);
+
+  const std::vector<MixtureComponent>& components() const { return components_; }
+
+  const Vector& mean() const override { return mean_; }
+  const Matrix& covariance() const override { return covariance_; }
+  void sample(double uniform, const double* normals, double* theta) const override;
+  bool uses_normals() const override { return uses_normals_; }
+  Vector largest(double largest_normal) const override;
+
+ private:
+  std::vector<MixtureComponent> components_;
+  std::vector<double> cumulative_;
+  Vector mean_;
+  Matrix covariance_;
+  bool uses_normals_ = false;
+};
+
+/// A parameter that a prior reads from the [problem] table; a row or a number is a matrix too.
+struct ParameterInfo {
+  std::string_view name;
+  std::string_view help;
+};
+
+/// Parameters that were given, by name.
+using PriorParameters = std::map<std::string, Matrix, std::less<>>;
+
+struct PriorInfo {
+  std::string_view name;  ///< as in configuration files
+  std::string_view law;   ///< for help and docs
+  std::vector<ParameterInfo> parameters;
+  /// Throws OptionError for a parameter that is missing or wrong.
+  std::unique_ptr<Prior> (*make)(int features, const PriorParameters& parameters);
+};
+
+/// The registry (prior.cc).
+std::span<const PriorInfo* const> priors();
+/// Throws OptionError for problem.prior if there is none of that name.
+const PriorInfo& find_prior(std::string_view name);
+
+// Helpers for priors/*.cc. Each throws OptionError naming problem.<name>, value and rule.
+
+/// The given matrix as text, as in a configuration file.
+std::string parameter_text(const Matrix& value);
+/// Signal strengths nu = [nu1, nu2] or a single number: one or two values >= 0.
+Vector signal_strengths(const PriorParameters& parameters);
+/// A vector with `size` entries.
+Vector vector_parameter(const PriorParameters& parameters, std::string_view name, int size);
+
+}  // namespace headflow
