@@ -1,17 +1,179 @@
+#include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
-#include <chrono>
-#include "expectation/engine.h"
-using namespace headflow;
-int main(int argc, char** argv){
-  for (auto act : {"softmax","softmax-1","b-softmax"})
-  for (auto [H,F,L] : {std::tuple{2,2,10},{4,2,5},{8,3,5},{8,4,5}}) {
-    ProblemOptions o; o.activation=act; o.heads=H;o.features=F;o.tokens=L; o.prior_parameters["nu"]=Matrix::Constant(1,1,2.0);
-    if (argc>1) o.prior=argv[1];
-    Problem p(o); EngineOptions e; e.threads=1; auto eng=make_engine(p,e);
-    Point x=Point::zero(H,F); std::srand(1); x.m=Matrix::Random(H,F); x.R=Matrix::Identity(H,H)+0.1*Matrix::Random(H,H); x.v=1;
-    Evaluation ev; eng->evaluate(x,{},ev);
-    double best=1e9; for(int i=0;i<20;i++){auto t=std::chrono::steady_clock::now(); eng->evaluate(x,{},ev); best=std::min(best,std::chrono::duration<double>(std::chrono::steady_clock::now()-t).count());}
-    auto t=std::chrono::steady_clock::now(); eng->refresh(1); double tr=std::chrono::duration<double>(std::chrono::steady_clock::now()-t).count();
-    printf("%s %d %d %d  %.3f ms  refresh %.3f ms loss %.6f +- %.6f gm %.6f\n",act,H,F,L,best*1e3,tr*1e3,ev.loss,ev.loss_error,ev.grad.m(0,0));
+#include <memory>
+
+#include "cli/command.h"
+#include "core/error.h"
+#include "core/suggest.h"
+#include "io/result_file.h"
+
+namespace headflow::cli {
+namespace {
+
+const std::vector<const Command*>& commands() {
+  static const std::vector<const Command*> all = {&loss_command(), &flow_command(),
+                                                  &paper_command()};
+  return all;
+}
+
+volatile std::sig_atomic_t interrupt_flag = 0;
+
+struct Flag {
+  const Key* key;
+  CLI::Option* option;
+  std::string text;
+};
+
+/// Flags of a command, bound to the keys of its sections.
+std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& command, Invocation& call,
+                                             std::string& file) {
+  std::vector<std::unique_ptr<Flag>> flags;
+  if (command.takes_file) {
+    app.add_option("file", file, "Configuration file (TOML); flags win over it")
+        ->type_name("FILE.toml");
+  }
+  for (const std::string& section : command.sections) {
+    for (const Key& key : call.session.keys.all()) {
+      if (key.section != section) continue;
+      auto flag = std::make_unique<Flag>(Flag{&key, nullptr, {}});
+      static constexpr const char* kTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS"};
+      std::string help = key.help;
+      if (const std::string value = key.show(); !value.empty() && value != "\"\"") {
+        help += " [" + value + "]";
+      }
+      flag->option = app.add_option(key.flag(), flag->text, help)
+                         ->type_name(kTypes[static_cast<int>(key.kind)])
+                         ->group("[" + section + "]");
+      flags.push_back(std::move(flag));
+    }
+  }
+  app.add_flag("--json", call.json, "Print the result as one JSON object on standard output");
+  app.add_flag("--quiet", call.quiet, "No progress and no remarks");
+  if (command.takes_only) {
+    app.add_option("--only", call.only, "Only these figures, as in --only 2,15")->delimiter(',');
+  }
+  return flags;
+}
+
+/// CLI11's complaint about an unknown argument, with a suggestion.
+std::string explain(const CLI::ParseError& error, const CLI::App& app,
+                    const std::vector<std::string>& arguments) {
+  if (error.get_name() != "ExtrasError") return error.what();
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
+  for (const std::string& argument : arguments) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    if (!flag.starts_with("--") || std::find(known.begin(), known.end(), flag) != known.end()) continue;
+    const std::string hint = closest(known, flag);
+    return fmt::format("unknown flag {}{}", flag, hint.empty() ? "" : fmt::format(" (did you mean {}?)", hint));
+  }
+  return error.what();
+}
+
+int fail(const std::string& message) {
+  fmt::print(stderr, "headflow: {}\n", message);
+  return kBadInput;
+}
+
+void print_overview() {
+  fmt::print(
+      "headflow {}: head specialisation in a solvable model of multi-head attention\n\n"
+      "usage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
+      program_version());
+  for (const Command* command : commands()) fmt::print("  {:<8} {}\n", command->name, command->summary);
+  fmt::print(
+      "\n  headflow COMMAND --help   flags of a command, with their defaults\n"
+      "  headflow --version        version and commit\n\n"
+      "Every flag is also a key of the configuration file, in the table named in brackets by\n"
+      "--help; a flag wins over the file. Matrices are written 1,0;0,1 on the command line.\n\n"
+      "exit codes: 0 done, 2 bad input or file, 3 the flow diverged, 130 interrupted\n");
+}
+
+int run_command(const Command& command, const std::vector<std::string>& arguments,
+                const std::string& command_line) {
+  Invocation call;
+  call.command_line = command_line;
+  CLI::App app(command.description, std::string("headflow ") + command.name);
+  std::string file;
+  const auto flags = add_flags(app, command, call, file);
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return kSuccess;
+  } catch (const CLI::ParseError& e) {
+    return fail(explain(e, app, arguments));
+  }
+
+  Keys& keys = call.session.keys;
+  try {
+    if (!file.empty()) keys.read_file(file);
+    for (const auto& flag : flags) {
+      if (flag->option->count() > 0) keys.set_text(*flag->key, flag->text, flag->key->flag());
+    }
+    const int code = command.run(call);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+      return fail("standard output: cannot be written (is the disk full?)");
+    }
+    return code;
+  } catch (const OptionError& e) {
+    const std::string origin = keys.origin(e.key());
+    return fail(origin.empty() ? e.what() : fmt::format("{}: {}", origin, e.what()));
+  } catch (const Error& e) {
+    return fail(e.what());
+  }
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    print_overview();
+    return arguments.empty() ? kBadInput : kSuccess;
+  }
+  if (arguments[0] == "--version") {
+    fmt::print("headflow {} ({})\n", program_version(), program_commit());
+    return kSuccess;
+  }
+  std::string line = "headflow";
+  for (const std::string& argument : arguments) line += " " + argument;
+  std::vector<std::string> names;
+  for (const Command* command : commands()) {
+    if (arguments[0] == command->name) {
+      return run_command(*command, {arguments.begin() + 1, arguments.end()}, line);
+    }
+    names.emplace_back(command->name);
+  }
+  const std::string hint = closest(names, arguments[0]);
+  return fail(fmt::format("unknown command {}{}; headflow --help lists them", in_quotes(arguments[0]),
+                          hint.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(hint))));
+}
+
+}  // namespace
+
+void print_notes(const Problem& problem, bool quiet) {
+  if (quiet) return;
+  for (const std::string& note : problem.notes()) fmt::print(stderr, "headflow: note: {}\n", note);
+}
+
+bool interrupted() { return interrupt_flag != 0; }
+
+void catch_interrupts() {
+  std::signal(SIGINT, [](int) {
+    if (interrupt_flag != 0) std::_Exit(kInterrupted);  // the second Ctrl-C is final
+    interrupt_flag = 1;
+  });
+}
+
+}  // namespace headflow::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of write(), with a message
+  try {
+    return headflow::cli::run(argc, argv);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "headflow: internal error: {}\n", e.what());
+    return headflow::cli::kInternalError;
   }
 }

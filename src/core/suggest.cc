@@ -25,7 +25,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
+std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
 
 std::string closest(const std::vector<std::string>& names, std::string_view misspelt) {
   std::string best;
@@ -41,10 +41,10 @@ std::string closest(const std::vector<std::string>& names, std::string_view miss
 
 std::string one_of(const std::vector<std::string>& names, std::string_view given) {
   std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + quoted(name);
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + in_quotes(name);
   const std::string hint = closest(names, given);
   return fmt::format("must be one of {}{}", list,
-                     hint.empty() ? "" : fmt::format(" (did you mean {}?)", quoted(hint)));
+                     hint.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(hint)));
 }
 
 }  // namespace headflow

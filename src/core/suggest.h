@@ -7,7 +7,7 @@
 namespace headflow {
 
 /// "softmax" with its quotation marks.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// The name closest to a misspelt one, or "" if none is close.
 std::string closest(const std::vector<std::string>& names, std::string_view misspelt);

@@ -15,7 +15,7 @@ std::string_view to_string(ErrorKind kind) {
 
 std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options) {
   if (options.engine == "mc") return std::make_unique<MonteCarlo>(problem, options);
-  throw OptionError("run.engine", quoted(options.engine), one_of({"mc"}, options.engine));
+  throw OptionError("run.engine", in_quotes(options.engine), one_of({"mc"}, options.engine));
 }
 
 }  // namespace headflow

@@ -49,8 +49,10 @@ template <int kRows, int kTokens, class T>
 HWY_INLINE void ScoreTile(const double* HWY_RESTRICT W, int stride, int columns,
                           const T* HWY_RESTRICT x, int tokens, double* HWY_RESTRICT out) {
   V sum[kRows][kTokens];
-  for (auto& row : sum) {
-    for (V& value : row) value = hn::Zero(d);
+  HWY_UNROLL(8)
+  for (int h = 0; h < kRows; ++h) {
+    HWY_UNROLL(2)
+    for (int t = 0; t < kTokens; ++t) sum[h][t] = hn::Zero(d);
   }
   for (int k = 0; k < columns; ++k) {
     V sample[kTokens];
@@ -63,7 +65,9 @@ HWY_INLINE void ScoreTile(const double* HWY_RESTRICT W, int stride, int columns,
       for (int t = 0; t < kTokens; ++t) sum[h][t] = hn::MulAdd(weight, sample[t], sum[h][t]);
     }
   }
+  HWY_UNROLL(8)
   for (int h = 0; h < kRows; ++h) {
+    HWY_UNROLL(2)
     for (int t = 0; t < kTokens; ++t) {
       hn::Store(sum[h][t], d, out + (static_cast<std::ptrdiff_t>(h) * tokens + t) * kLanes);
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <hwy/cache_control.h>
+
 #include "core/error.h"
 #include "core/random.h"
 #include "core/suggest.h"
@@ -21,7 +23,7 @@ struct Layout {
   int size() const { return second_moment() + H * H; }
 };
 
-constexpr std::size_t kL1Budget = 24 << 10;    // bytes of samples and scores in flight
+constexpr std::size_t kL1Budget = 64 << 10;    // bytes of samples and scores in flight
 constexpr std::size_t kBlockBudget = 8 << 20;  // bytes of samples a worker regenerates
 constexpr std::int64_t kBlockGroups = 32;
 constexpr std::int64_t kFewestBatchGroups = 8;  // at least 64 batches where there are samples
@@ -44,7 +46,7 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
                       "must be from 2 (an error needs two) to 10^12");
   }
   if (!single_precision_ && options.precision != "float64") {
-    throw OptionError("run.precision", quoted(options.precision),
+    throw OptionError("run.precision", in_quotes(options.precision),
                       one_of({"float64", "float32"}, options.precision));
   }
   const int L = problem.L(), H = problem.H(), F = problem.F();
@@ -224,6 +226,11 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
         size[i] += static_cast<double>(std::clamp<std::int64_t>(left, 0, P));
         if (!work.weight) continue;
         for (int p = 0; p < P; ++p) scratch.weight[static_cast<std::size_t>(p * kLanes + i)] = p < left ? 1.0 : 0.0;
+      }
+      // The next group comes from L3 or memory: fetch it behind the activation's arithmetic.
+      if (start + n + 1 < count) {
+        constexpr std::size_t kLine = 64 / sizeof(T);
+        for (std::size_t j = 0; j < group_size_; j += kLine) hwy::Prefetch(x + group_size_ + j);
       }
       work.moderate = a_priori_moderate_;
       if (!work.moderate) {

@@ -32,7 +32,7 @@ const Activation& find_activation(std::string_view name) {
     if (a->info().name == name) return *a;
     names.emplace_back(a->info().name);
   }
-  throw OptionError("problem.activation", quoted(name), one_of(names, name));
+  throw OptionError("problem.activation", in_quotes(name), one_of(names, name));
 }
 
 void Activation::placements(const PlacementBatch& batch) const {

@@ -30,7 +30,7 @@ const PriorInfo& find_prior(std::string_view name) {
     if (prior->name == name) return *prior;
     names.emplace_back(prior->name);
   }
-  throw OptionError("problem.prior", quoted(name), one_of(names, name));
+  throw OptionError("problem.prior", in_quotes(name), one_of(names, name));
 }
 
 GaussianMixture::GaussianMixture(std::vector<MixtureComponent> components)

@@ -129,6 +129,7 @@ struct PerHead {
       for (int l = 0; l < L; l += 2) {
         const int second = l + 1 < L ? l + 1 : l;
         V mean0[P], mean1[P];
+        HWY_UNROLL(8)
         for (int p = 0; p < P; ++p) mean0[p] = mean1[p] = hn::Zero(d);
         for (int h = 0; h < H; ++h) {
           const V e0 = Load(e, h * L + l), e1 = Load(e, h * L + second);
@@ -165,6 +166,7 @@ struct PerHead {
       V inner_sum = hn::Zero(d);
       for (int h = 0; h < H; ++h) {
         V inner[P];
+        HWY_UNROLL(8)
         for (int p = 0; p < P; ++p) inner[p] = hn::Zero(d);
         for (int l = 0; l < L; ++l) {
           const V value = Load(e, h * L + l);

@@ -1,7 +1,6 @@
 // A Gaussian theta. With nu: independent entries of variance linear from nu1 (f = 1) to
 // nu2 (f = F). With covariance: N(mean, covariance).
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 
 #include "core/error.h"
@@ -9,20 +8,6 @@
 
 namespace headflow {
 namespace {
-
-/// A square root of a positive semidefinite matrix (singular ones included).
-Matrix square_root(const Matrix& covariance) {
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(covariance);
-  const Vector& values = eigen.eigenvalues();
-  const double largest = values.cwiseAbs().maxCoeff();
-  if (values.minCoeff() < -1e-12 * largest) {
-    throw OptionError("problem.covariance", parameter_text(covariance),
-                      fmt::format("must not have a negative eigenvalue (it has {:.3g})",
-                                  values.minCoeff()));
-  }
-  const Vector root = values.cwiseMax(0.0).cwiseSqrt();
-  return eigen.eigenvectors() * root.asDiagonal();
-}
 
 std::unique_ptr<Prior> make(int F, const PriorParameters& parameters) {
   Vector mean = Vector::Zero(F);
@@ -49,8 +34,12 @@ std::unique_ptr<Prior> make(int F, const PriorParameters& parameters) {
       1e-12 * covariance.cwiseAbs().maxCoeff()) {
     fail("must be symmetric");
   }
+  const double smallest = Eigen::SelfAdjointEigenSolver<Matrix>(covariance).eigenvalues()[0];
+  if (smallest < -1e-12 * covariance.cwiseAbs().maxCoeff()) {
+    fail(fmt::format("must not have a negative eigenvalue (it has {:.3g})", smallest));
+  }
   return std::make_unique<GaussianMixture>(
-      std::vector<MixtureComponent>{{1.0, mean, square_root(covariance)}});
+      std::vector<MixtureComponent>{{1.0, mean, positive_square_root(covariance)}});
 }
 
 }  // namespace

@@ -1,0 +1,41 @@
+# The two commands of the README, and what they are made of. Everything is idempotent.
+BUILD ?= build
+PYTHON ?= /usr/bin/python3
+RESULTS ?= results/paper
+# The flags matter on the first configuration only.
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
+
+.PHONY: paper test build bench lint format clean
+
+paper: ## build, compute the paper's figures and draw them
+	@scripts/install-packages build draw
+	@$(CONFIGURE) -DHEADFLOW_TESTS=OFF > /dev/null
+	@cmake --build $(BUILD) --target headflow
+	@$(BUILD)/headflow paper --output $(RESULTS)
+	@$(PYTHON) figures/draw.py $(RESULTS)
+
+build: ## install what is missing and build $(BUILD)/headflow
+	@scripts/install-packages build
+	@$(CONFIGURE) > /dev/null
+	@cmake --build $(BUILD) --target headflow
+
+test: ## build and run every test: Release, then with sanitizers
+	@scripts/install-packages build draw test
+	@$(CONFIGURE) -DHEADFLOW_TESTS=ON > /dev/null
+	@cmake --build $(BUILD)
+	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+	@cmake --preset sanitize > /dev/null
+	@cmake --build --preset sanitize
+	@ctest --preset sanitize -j 2
+
+bench: ## measure against PyTorch and the machine's limits; rewrites docs/performance.md
+	@scripts/install-packages build bench
+	@cmake -S . -B build-bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADFLOW_TESTS=OFF -DHEADFLOW_BENCH=ON > /dev/null
+	@cmake --build build-bench
+	@$(PYTHON) bench/run.py build-bench/bench/headflow_bench
+
+format: ## clang-format every source file
+	@git ls-files '*.cc' '*.h' | xargs clang-format -i
+
+clean:
+	@rm -rf build build-bench build-sanitize

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace headflow::bench {
+
+void register_roofline();       // roofline.cc
+void register_loss_gradient();  // loss_gradient.cc
+
+}  // namespace headflow::bench

@@ -1,0 +1,49 @@
+#pragma once
+
+// Subcommands. One table (main.cc) drives dispatch and help; each command is one file that
+// defines a Command and says which sections of keys become its flags.
+
+#include <string>
+#include <vector>
+
+#include "io/session.h"
+
+namespace headflow::cli {
+
+/// What a command is run with, parsed and with every key set.
+struct Invocation {
+  Session session;
+  std::string command_line;
+  bool json = false;
+  bool quiet = false;
+  std::vector<std::string> only;  ///< paper --only
+};
+
+enum ExitCode { kSuccess = 0, kInternalError = 1, kBadInput = 2, kDiverged = 3, kInterrupted = 130 };
+
+struct Command {
+  const char* name;
+  const char* summary;                ///< one line, in the list of commands
+  const char* description;            ///< what it does, for --help
+  std::vector<std::string> sections;  ///< keys that are its flags
+  bool takes_file;                    ///< a configuration file as positional argument
+  bool takes_only;                    ///< --only
+  int (*run)(Invocation& call);
+};
+
+const Command& loss_command();
+const Command& flow_command();
+const Command& paper_command();
+
+/// integrate_flow with a progress bar; Ctrl-C stops it and keeps what there is.
+FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
+                              Trajectory& trajectory, const std::string& label, bool quiet);
+
+/// Prints remarks on the problem to standard error unless quiet.
+void print_notes(const Problem& problem, bool quiet);
+
+/// Set by Ctrl-C; long computations stop at the next step and keep what they have.
+bool interrupted();
+void catch_interrupts();
+
+}  // namespace headflow::cli

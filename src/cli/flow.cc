@@ -1,0 +1,93 @@
+#include "dynamics/flow.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "core/error.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
+#include "io/result_file.h"
+
+namespace headflow::cli {
+namespace {
+
+int run(Invocation& call) {
+  Session& session = call.session;
+  const Problem problem(session.problem);
+  session.flow.check();
+  const Point start = session.flow_start(problem);
+  if (session.output.empty() && !call.json) {
+    throw Error("flow: nothing to do with the result; give --output FILE.nc or --json");
+  }
+  if (!session.output.empty()) check_writable(session.output);
+  print_notes(problem, call.quiet);
+
+  const std::unique_ptr<Engine> engine = make_engine(problem, session.engine);
+  Trajectory trajectory;
+  const FlowSummary summary = run_with_progress(*engine, start, session.flow, trajectory, "flow", call.quiet);
+  if (!session.output.empty()) {
+    write_flow_result(session.output, *engine, trajectory, summary,
+                      {session.flow_configuration(), call.command_line, session.engine.seed});
+  }
+  if (call.json) {
+    const nlohmann::ordered_json out = {{"outcome", to_string(summary.outcome)},
+                                        {"message", summary.message},
+                                        {"time", trajectory.time.back()},
+                                        {"loss", trajectory.loss.back()},
+                                        {"loss_error", trajectory.loss_error.back()},
+                                        {"gradient_norm", trajectory.gradient_norm.back()},
+                                        {"point", to_json(trajectory.point.back())},
+                                        {"steps", summary.steps},
+                                        {"evaluations", summary.evaluations},
+                                        {"seconds", summary.seconds},
+                                        {"output", session.output}};
+    fmt::print("{}\n", out.dump(2));
+  }
+  if (!call.quiet) {
+    fmt::print(stderr, "{}\nloss {:.6f} +- {:.1g} at tau = {:g}\n", summary.brief(),
+               trajectory.loss.back(), trajectory.loss_error.back(), trajectory.time.back());
+    if (!session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
+  }
+  if (summary.outcome == FlowOutcome::diverged) return kDiverged;
+  if (summary.outcome == FlowOutcome::interrupted) return kInterrupted;
+  return kSuccess;
+}
+
+}  // namespace
+
+FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
+                              Trajectory& trajectory, const std::string& label, bool quiet) {
+  catch_interrupts();
+  Progress progress(Progress::detect(quiet), label);
+  // With log-spaced output the interesting times are spread over decades: so is the bar.
+  const bool log_time = options.spacing == "log";
+  return integrate_flow(engine, start, options, trajectory, [&](const FlowProgress& now) {
+    const double fraction =
+        log_time ? std::log1p(now.time / options.first_output) / std::log1p(options.time / options.first_output)
+                 : now.time / options.time;
+    progress.update(fraction, fmt::format("tau {:.4g}  loss {:.5f}", now.time, now.loss),
+                    static_cast<double>(now.evaluations), "evaluations");
+    return !interrupted();
+  });
+}
+
+const Command& flow_command() {
+  static const Command command{
+      "flow",
+      "integrate the flow of the order parameters",
+      "Integrates dm/dtau = -grad_m E (and R, b, v) from noise or from a given point, and writes\n"
+      "the trajectory as netCDF (xarray.open_dataset reads it; docs/result_format.md).\n\n"
+      "example:\n"
+      "  headflow flow --tokens 4 --heads 2 --features 2 --nu 2,2 --time 100 --output run.nc\n",
+      {"problem", "flow", "point", "run", "program"},
+      true,
+      false,
+      run};
+  return command;
+}
+
+}  // namespace headflow::cli

@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "core/error.h"
+
+namespace headflow::cli {
+namespace {
+
+std::string table(const char* name, const Matrix& value, const Matrix& error) {
+  std::string text;
+  for (Eigen::Index i = 0; i < value.rows(); ++i) {
+    text += fmt::format("  {:<3}", i == 0 ? name : "");
+    for (Eigen::Index j = 0; j < value.cols(); ++j) {
+      text += fmt::format(" {:>11.6f} +- {:<9.2g}", value(i, j), error(i, j));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+int run(Invocation& call) {
+  const Session& session = call.session;
+  const Problem problem(session.problem);
+  const Point point = session.point.make(problem);
+  print_notes(problem, call.quiet);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::unique_ptr<Engine> engine = make_engine(problem, session.engine);
+  Evaluation result;
+  engine->evaluate(point, {.gradient_error = true}, result);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+
+  if (call.json) {
+    const nlohmann::ordered_json out = {{"loss", result.loss},
+                                        {"loss_error", result.loss_error},
+                                        {"grad", to_json(result.grad)},
+                                        {"grad_error", to_json(result.grad_error)},
+                                        {"engine", engine->name()},
+                                        {"error_kind", to_string(engine->error_kind())},
+                                        {"samples", engine->samples()},
+                                        {"seed", session.engine.seed},
+                                        {"seconds", seconds}};
+    fmt::print("{}\n", out.dump(2));
+    return kSuccess;
+  }
+  fmt::print("loss  {:.6f} +- {:.2g}  ({})\n", result.loss, result.loss_error,
+             to_string(engine->error_kind()));
+  fmt::print("gradient\n{}{}", table("m", result.grad.m, result.grad_error.m),
+             table("R", result.grad.R, result.grad_error.R));
+  const ActivationInfo& info = problem.activation().info();
+  if (info.trains_b) {
+    fmt::print("{}", table("b", result.grad.b.transpose(), result.grad_error.b.transpose()));
+  }
+  if (info.trains_v) {
+    fmt::print("{}", table("v", Matrix::Constant(1, 1, result.grad.v),
+                           Matrix::Constant(1, 1, result.grad_error.v)));
+  }
+  fmt::print("engine {}, {} samples, seed {}, {:.3f} s\n", engine->name(), engine->samples(),
+             session.engine.seed, seconds);
+  return kSuccess;
+}
+
+}  // namespace
+
+const Command& loss_command() {
+  static const Command command{
+      "loss",
+      "loss and gradient at a point",
+      "Loss E(m, R, b, v) and its gradient at a point, each number with its error.\n\n"
+      "example:\n"
+      "  headflow loss point.toml --samples 100000 --seed 1 --json\n"
+      "where point.toml holds\n"
+      "  [problem]\n"
+      "  activation = \"softmax\"\n"
+      "  prior = \"flipping\"\n"
+      "  tokens = 4\n"
+      "  heads = 2\n"
+      "  features = 2\n"
+      "  nu = [2.0, 2.0]\n"
+      "  [point]\n"
+      "  m = [[1.0, 0.5], [1.0, -0.5]]\n",
+      {"problem", "point", "run", "program"},
+      true,
+      false,
+      run};
+  return command;
+}
+
+}  // namespace headflow::cli

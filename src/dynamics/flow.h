@@ -1,0 +1,86 @@
+#pragma once
+
+// The flow of the order parameters,
+//   dm/dtau = -grad_m E,  dR/dtau = -grad_R E,  db/dtau = -grad_b E,  dv/dtau = -grad_v E.
+//
+// With kappa = learning rate * D / batch size > 0 the limit of SGD is not gradient flow:
+//   d(R R^T)/dtau = -(grad_R E R^T + R grad_R E^T) + kappa E[ sum_l g_hl g_h'l ],
+// with g = d loss / d chi; m, b and v are unchanged. R R^T is then the state that is integrated
+// (the equation for R itself is singular at R = 0) and R is reported as its square root.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "expectation/engine.h"
+
+namespace headflow {
+
+/// The [flow] table of a configuration.
+struct FlowOptions {
+  std::string init = "noise";  ///< start: noise (the paper's initial law) or point ([point])
+  double init_noise = 0.01;    ///< standard deviation of the entries of m and of R - eta I
+  double time = 100.0;         ///< stop at this tau
+  double gradient_tolerance = 0.0;  ///< stop when |dy/dtau| is below; 0: never
+
+  std::string integrator = "explicit";  ///< euler, explicit or implicit
+  double step = 0.02;                   ///< Euler's step
+  double rtol = 1e-6;                   ///< relative tolerance of a step (adaptive)
+  double atol = 1e-8;                   ///< absolute tolerance of a step (adaptive)
+  double kappa = 0.0;                   ///< learning rate * D / batch size; 0: gradient flow
+  std::string sampling = "fixed";       ///< samples: fixed, or redrawn before each Euler step
+
+  int outputs = 200;              ///< output times besides tau = 0
+  std::string spacing = "linear";  ///< of the output times: linear or log
+  double first_output = 0.1;       ///< first output time after 0 when spacing is log
+
+  /// Throws OptionError for the first option that breaks a rule.
+  void check() const;
+};
+
+/// How a flow ended.
+enum class FlowOutcome {
+  reached_time,  ///< at the requested tau
+  stationary,    ///< |dy/dtau| below the tolerance
+  diverged,      ///< numbers too large, or the integrator could not go on
+  interrupted,   ///< the observer asked to stop
+};
+std::string_view to_string(FlowOutcome outcome);
+
+/// What was recorded, at the output times and at the end.
+struct Trajectory {
+  std::vector<double> time;
+  std::vector<Point> point;
+  std::vector<double> loss, loss_error, gradient_norm;
+};
+
+struct FlowSummary {
+  FlowOutcome outcome = FlowOutcome::reached_time;
+  std::string message;  ///< one sentence saying why it stopped
+  double final_time = 0;
+  std::int64_t steps = 0;
+  std::int64_t evaluations = 0;
+  double seconds = 0;
+
+  std::string brief() const;
+};
+
+struct FlowProgress {
+  double time, loss;
+  std::int64_t steps, evaluations;
+};
+/// Called after every step; returning false stops the flow.
+using FlowObserver = std::function<bool(const FlowProgress&)>;
+
+/// Output times: 0, then `outputs` of them up to `time`.
+std::vector<double> output_times(const FlowOptions& options);
+
+/// A point from the paper's initial law: m = N(0, s^2), R = eta I + N(0, s^2), b = 0, v = 1.
+Point initial_point(const Problem& problem, double noise, std::uint64_t seed);
+
+/// Integrates from `start`; appends to `trajectory` as it goes.
+FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions& options,
+                           Trajectory& trajectory, const FlowObserver& observer = {});
+
+}  // namespace headflow

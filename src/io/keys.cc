@@ -1,0 +1,254 @@
+#include "io/keys.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+
+namespace headflow {
+namespace {
+
+std::string number_text(double x) {
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  std::string text = fmt::format("{}", x);
+  if (text.find_first_of(".eni") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string row_text(const Matrix& value, Eigen::Index row) {
+  std::string text;
+  for (const double x : value.row(row)) text += (text.empty() ? "" : ", ") + number_text(x);
+  return "[" + text + "]";
+}
+
+[[noreturn]] void wrong_kind(const Key& key, const Value& value, std::string_view kind) {
+  throw OptionError(key.full_name(), toml_text(value), fmt::format("must be {}", kind));
+}
+
+std::int64_t as_integer(const Key& key, const Value& value) {
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return *i;
+  if (const auto* x = std::get_if<double>(&value)) {
+    if (*x == std::floor(*x) && std::abs(*x) < 0x1p62) return static_cast<std::int64_t>(*x);
+  }
+  wrong_kind(key, value, "an integer");
+}
+
+double as_number(const Key& key, const Value& value) {
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+  if (const auto* x = std::get_if<double>(&value)) return *x;
+  wrong_kind(key, value, "a number");
+}
+
+Matrix as_matrix(const Key& key, const Value& value) {
+  if (const auto* m = std::get_if<Matrix>(&value)) return *m;
+  if (std::holds_alternative<bool>(value) || std::holds_alternative<std::string>(value)) {
+    wrong_kind(key, value, "numbers: 1.0, [1.0, 2.0] or [[1.0, 2.0], [3.0, 4.0]]");
+  }
+  return Matrix::Constant(1, 1, as_number(key, value));
+}
+
+double parse_number(const std::string& text, bool& good) {
+  std::size_t used = 0;
+  double x = 0;
+  try {
+    x = std::stod(text, &used);
+  } catch (const std::exception&) {
+    good = false;
+    return 0;
+  }
+  good = good && text.find_first_not_of(" \t", used) == std::string::npos;
+  return x;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+/// "1,2;3,4" as a matrix.
+Value parse_matrix(const std::string& text) {
+  const std::vector<std::string> rows = split(text, ';');
+  const std::size_t columns = split(rows.front(), ',').size();
+  Matrix out(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(columns));
+  bool good = true;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::vector<std::string> entries = split(rows[i], ',');
+    if (entries.size() != columns) return text;
+    for (std::size_t j = 0; j < columns; ++j) {
+      out(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          parse_number(entries[j], good);
+    }
+  }
+  if (!good) return text;
+  return out;
+}
+
+Value parse_text(ValueKind kind, const std::string& text) {
+  if (kind == ValueKind::text) return text;
+  if (kind == ValueKind::matrix) return parse_matrix(text);
+  if (kind == ValueKind::integer && text.find_first_not_of("+-0123456789") == std::string::npos) {
+    try {
+      return static_cast<std::int64_t>(std::stoll(text));
+    } catch (const std::exception&) {
+      return text;
+    }
+  }
+  bool good = true;
+  const double x = parse_number(text, good);
+  if (!good) return text;
+  return x;
+}
+
+}  // namespace
+
+std::string toml_text(const Value& value) {
+  struct Visitor {
+    std::string operator()(std::int64_t i) const { return fmt::format("{}", i); }
+    std::string operator()(double x) const { return number_text(x); }
+    std::string operator()(bool b) const { return b ? "true" : "false"; }
+    std::string operator()(const std::string& s) const {
+      std::string text = "\"";
+      for (const char c : s) {
+        if (c == '"' || c == '\\') text += '\\';
+        text += c;
+      }
+      return text + "\"";
+    }
+    std::string operator()(const Matrix& m) const {
+      if (m.size() == 1) return number_text(m(0, 0));
+      if (m.rows() == 1) return row_text(m, 0);
+      std::string text;
+      for (Eigen::Index i = 0; i < m.rows(); ++i) text += (i ? ", " : "") + row_text(m, i);
+      return "[" + text + "]";
+    }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+std::string Key::flag() const {
+  std::string text = "--" + name;
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+void Keys::insert(Key key) { keys_.push_back(std::move(key)); }
+
+void Keys::add(const std::string& section, const std::string& name, std::string& target,
+               const std::string& help) {
+  Key key{section, name, help, ValueKind::text, {}, [&target] { return toml_text(target); }};
+  key.set = [&target, key](const Value& value) {
+    if (!std::holds_alternative<std::string>(value)) wrong_kind(key, value, "text in quotes");
+    target = std::get<std::string>(value);
+  };
+  insert(std::move(key));
+}
+
+void Keys::add(const std::string& section, const std::string& name, int& target,
+               const std::string& help) {
+  Key key{section, name, help, ValueKind::integer, {}, [&target] { return fmt::format("{}", target); }};
+  key.set = [&target, key](const Value& value) {
+    const std::int64_t i = as_integer(key, value);
+    if (i < std::numeric_limits<int>::min() || i > std::numeric_limits<int>::max()) {
+      wrong_kind(key, value, "an integer of at most nine digits");
+    }
+    target = static_cast<int>(i);
+  };
+  insert(std::move(key));
+}
+
+void Keys::add(const std::string& section, const std::string& name, std::int64_t& target,
+               const std::string& help) {
+  Key key{section, name, help, ValueKind::integer, {}, [&target] { return fmt::format("{}", target); }};
+  key.set = [&target, key](const Value& value) { target = as_integer(key, value); };
+  insert(std::move(key));
+}
+
+void Keys::add(const std::string& section, const std::string& name, std::uint64_t& target,
+               const std::string& help) {
+  Key key{section, name, help, ValueKind::integer, {}, [&target] { return fmt::format("{}", target); }};
+  key.set = [&target, key](const Value& value) {
+    const std::int64_t i = as_integer(key, value);
+    if (i < 0) wrong_kind(key, value, "an integer that is not negative");
+    target = static_cast<std::uint64_t>(i);
+  };
+  insert(std::move(key));
+}
+
+void Keys::add(const std::string& section, const std::string& name, double& target,
+               const std::string& help) {
+  Key key{section, name, help, ValueKind::number, {}, [&target] { return number_text(target); }};
+  key.set = [&target, key](const Value& value) { target = as_number(key, value); };
+  insert(std::move(key));
+}
+
+void Keys::add(const std::string& section, const std::string& name, std::optional<double>& target,
+               const std::string& help) {
+  Key key{section, name, help, ValueKind::number, {},
+          [&target] { return target ? number_text(*target) : ""; }};
+  key.set = [&target, key](const Value& value) { target = as_number(key, value); };
+  insert(std::move(key));
+}
+
+void Keys::add(const std::string& section, const std::string& name, std::optional<Matrix>& target,
+               const std::string& help) {
+  Key key{section, name, help, ValueKind::matrix, {},
+          [&target] { return target ? toml_text(*target) : ""; }};
+  key.set = [&target, key](const Value& value) { target = as_matrix(key, value); };
+  insert(std::move(key));
+}
+
+void Keys::add(const std::string& section, const std::string& name,
+               std::map<std::string, Matrix, std::less<>>& target, const std::string& help) {
+  Key key{section, name, help, ValueKind::matrix, {}, [&target, name] {
+            const auto it = target.find(name);
+            return it == target.end() ? "" : toml_text(it->second);
+          }};
+  key.set = [&target, name, key](const Value& value) { target[name] = as_matrix(key, value); };
+  insert(std::move(key));
+}
+
+const Key* Keys::find(std::string_view section, std::string_view name) const {
+  for (const Key& key : keys_) {
+    if (key.section == section && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+void Keys::set(const Key& key, const Value& value, const std::string& origin) {
+  origins_[key.full_name()] = origin;
+  key.set(value);
+}
+
+void Keys::set_text(const Key& key, const std::string& text, const std::string& origin) {
+  set(key, parse_text(key.kind, text), origin);
+}
+
+std::string Keys::origin(const std::string& full_name) const {
+  const auto it = origins_.find(full_name);
+  return it == origins_.end() ? "" : it->second;
+}
+
+std::string Keys::toml(const std::vector<std::string>& sections) const {
+  std::string out;
+  for (const std::string& section : sections) {
+    std::string body;
+    for (const Key& key : keys_) {
+      if (key.section != section) continue;
+      if (const std::string value = key.show(); !value.empty()) {
+        body += fmt::format("{} = {}\n", key.name, value);
+      }
+    }
+    if (!body.empty()) out += fmt::format("{}[{}]\n{}", out.empty() ? "" : "\n", section, body);
+  }
+  return out;
+}
+
+}  // namespace headflow

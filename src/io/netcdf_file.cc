@@ -1,0 +1,89 @@
+#include "io/netcdf_file.h"
+
+#include <netcdf.h>
+#include <netcdf_mem.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "core/error.h"
+#include "io/atomic_file.h"
+
+namespace headflow {
+namespace {
+
+void require(int status) {
+  if (status != NC_NOERR) throw Error(fmt::format("netCDF: {}", nc_strerror(status)));
+}
+
+}  // namespace
+
+NetcdfWriter::NetcdfWriter() { require(nc_create_mem("result", NC_NETCDF4, 1 << 16, &id_)); }
+
+NetcdfWriter::~NetcdfWriter() {
+  if (id_ >= 0) nc_abort(id_);
+}
+
+void NetcdfWriter::dimension(const std::string& name, std::size_t size) {
+  int dimension = 0;
+  require(nc_def_dim(id_, name.c_str(), size, &dimension));
+}
+
+int NetcdfWriter::define(const std::string& name, const std::vector<std::string>& dimensions,
+                         int type, const Attributes& attributes) {
+  std::vector<int> ids(dimensions.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    require(nc_inq_dimid(id_, dimensions[i].c_str(), &ids[i]));
+  }
+  int variable = 0;
+  require(nc_def_var(id_, name.c_str(), type, static_cast<int>(ids.size()), ids.data(), &variable));
+  for (const auto& [key, text] : attributes) {
+    require(nc_put_att_text(id_, variable, key.c_str(), text.size(), text.c_str()));
+  }
+  return variable;
+}
+
+void NetcdfWriter::variable(const std::string& name, const std::vector<std::string>& dimensions,
+                            const std::vector<double>& values, const Attributes& attributes) {
+  require(nc_put_var_double(id_, define(name, dimensions, NC_DOUBLE, attributes), values.data()));
+}
+
+void NetcdfWriter::variable(const std::string& name, const std::vector<std::string>& dimensions,
+                            const std::vector<int>& values, const Attributes& attributes) {
+  require(nc_put_var_int(id_, define(name, dimensions, NC_INT, attributes), values.data()));
+}
+
+void NetcdfWriter::attribute(const std::string& name, const std::string& value) {
+  require(nc_put_att_text(id_, NC_GLOBAL, name.c_str(), value.size(), value.c_str()));
+}
+
+void NetcdfWriter::attribute(const std::string& name, double value) {
+  require(nc_put_att_double(id_, NC_GLOBAL, name.c_str(), NC_DOUBLE, 1, &value));
+}
+
+void NetcdfWriter::attribute(const std::string& name, long long value) {
+  require(nc_put_att_longlong(id_, NC_GLOBAL, name.c_str(), NC_INT64, 1, &value));
+}
+
+void NetcdfWriter::write(const std::string& path) {
+  NC_memio memory{};
+  const int id = std::exchange(id_, -1);
+  require(nc_close_memio(id, &memory));
+  const std::unique_ptr<void, decltype(&std::free)> owner(memory.memory, &std::free);
+  write_atomically(path, {static_cast<const char*>(memory.memory), memory.size});
+}
+
+std::string read_attribute(const std::string& path, const std::string& name) {
+  int id = 0;
+  if (nc_open(path.c_str(), NC_NOWRITE, &id) != NC_NOERR) return "";
+  std::size_t size = 0;
+  std::string value;
+  if (nc_inq_attlen(id, NC_GLOBAL, name.c_str(), &size) == NC_NOERR) {
+    value.resize(size);
+    if (nc_get_att_text(id, NC_GLOBAL, name.c_str(), value.data()) != NC_NOERR) value.clear();
+  }
+  nc_close(id);
+  return value;
+}
+
+}  // namespace headflow

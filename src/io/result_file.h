@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "dynamics/flow.h"
+
+namespace headflow {
+
+/// Version of the layout described in docs/result_format.md.
+inline constexpr int kResultFormatVersion = 1;
+
+/// "0.1.0", and the commit the program was built from ("unknown" outside of a checkout).
+std::string program_version();
+std::string program_commit();
+
+/// What produced a result.
+struct Provenance {
+  std::string configuration;  ///< TOML that reproduces the run
+  std::string command;        ///< the command line, if there was one
+  std::uint64_t seed = 0;
+};
+
+/// Writes the trajectory of a flow as netCDF-4. Throws FileError.
+void write_flow_result(const std::string& path, const Engine& engine, const Trajectory& trajectory,
+                       const FlowSummary& summary, const Provenance& provenance);
+
+/// True if the file is a complete result of this very program version and configuration.
+bool is_result_of(const std::string& path, const std::string& configuration);
+
+}  // namespace headflow

@@ -1,0 +1,98 @@
+#include "io/session.h"
+
+#include "core/error.h"
+
+namespace headflow {
+namespace {
+
+template <class Range>
+std::string names_of(const Range& range) {
+  std::string text;
+  for (const auto& name : range) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+}  // namespace
+
+Point PointOptions::make(const Problem& problem) const {
+  const int H = problem.H();
+  Point out = Point::zero(H, problem.F());
+  out.R = problem.eta() * Matrix::Identity(H, H);
+  out.v = v.value_or(1.0);
+  if (m) out.m = *m;
+  if (R) out.R = *R;
+  if (b) {
+    if (b->rows() != 1) {
+      throw OptionError("point.b", parameter_text(*b), fmt::format("must be a list of {} numbers", H));
+    }
+    out.b = b->row(0);
+  }
+  problem.check(out);
+  return out;
+}
+
+Session::Session() {
+  std::vector<std::string> activation_names, prior_names;
+  for (const Activation* a : activations()) activation_names.emplace_back(a->info().name);
+  for (const PriorInfo* p : priors()) prior_names.emplace_back(p->name);
+
+  keys.add("problem", "activation", problem.activation,
+           "normalisation of the attention: " + names_of(activation_names));
+  keys.add("problem", "prior", problem.prior,
+           "law of the feature weights theta: " + names_of(prior_names));
+  keys.add("problem", "tokens", problem.tokens, "L, tokens of a sequence");
+  keys.add("problem", "heads", problem.heads, "H, attention heads");
+  keys.add("problem", "features", problem.features, "F, hidden directions");
+  keys.add("problem", "eta", problem.eta, "initial norm of a head, k_h ~ N(0, eta^2 I/D)");
+  std::map<std::string, std::string, std::less<>> parameter_help;
+  for (const PriorInfo* prior : priors()) {
+    for (const ParameterInfo& parameter : prior->parameters) {
+      std::string& help = parameter_help[std::string(parameter.name)];
+      if (help.empty()) {
+        help = fmt::format("{} (prior {}", parameter.help, prior->name);
+      } else {
+        help += fmt::format(", {}", prior->name);
+      }
+    }
+  }
+  for (const auto& [name, help] : parameter_help) {
+    keys.add("problem", name, problem.prior_parameters, help + ")");
+  }
+
+  keys.add("point", "m", point.m, "overlaps m, H x F (default 0)");
+  keys.add("point", "R", point.R, "orthogonal parts R, H x H (default eta I)");
+  keys.add("point", "b", point.b, "biases b, H numbers (default 0)");
+  keys.add("point", "v", point.v, "scale v (default 1)");
+
+  keys.add("run", "engine", engine.engine, "how expectations are computed: mc");
+  keys.add("run", "samples", engine.samples, "Monte-Carlo samples");
+  keys.add("run", "seed", engine.seed, "seed of every random number");
+  keys.add("run", "precision", engine.precision, "storage of the samples: float64 or float32");
+
+  keys.add("flow", "init", flow.init, "start from noise (the paper's initial law) or point ([point])");
+  keys.add("flow", "init_noise", flow.init_noise, "standard deviation of that noise in m and R");
+  keys.add("flow", "time", flow.time, "stop at this tau");
+  keys.add("flow", "gradient_tolerance", flow.gradient_tolerance,
+           "stop when the norm of the gradient is below this (0: never)");
+  keys.add("flow", "integrator", flow.integrator,
+           "euler (fixed step), explicit (adaptive) or implicit (adaptive, for long times)");
+  keys.add("flow", "step", flow.step, "Euler's step");
+  keys.add("flow", "rtol", flow.rtol, "relative tolerance of an adaptive step");
+  keys.add("flow", "atol", flow.atol, "absolute tolerance of an adaptive step");
+  keys.add("flow", "kappa", flow.kappa,
+           "learning rate x D / batch size: noise of SGD kept in the limit (0: gradient flow)");
+  keys.add("flow", "sampling", flow.sampling, "samples fixed for the run, or redrawn at each Euler step");
+  keys.add("flow", "outputs", flow.outputs, "number of output times besides tau = 0");
+  keys.add("flow", "spacing", flow.spacing, "of the output times: linear or log");
+  keys.add("flow", "first_output", flow.first_output, "first output time after 0 with log spacing");
+
+  keys.add("program", "threads", engine.threads, "threads, 0 for all cores; never changes a result");
+  keys.add("program", "output", output, "result file (netCDF)");
+}
+
+Point Session::flow_start(const Problem& checked) const {
+  if (flow.init == "point") return point.make(checked);
+  return initial_point(checked, flow.init_noise, engine.seed);
+}
+
+}  // namespace headflow

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "dynamics/flow.h"
+#include "io/keys.h"
+
+namespace headflow {
+
+/// The [point] table: order parameters. What is not given takes its initial value:
+/// m = 0, R = eta I, b = 0, v = 1.
+struct PointOptions {
+  std::optional<Matrix> m, R, b;
+  std::optional<double> v;
+
+  /// Throws OptionError if a shape does not fit the problem.
+  Point make(const Problem& problem) const;
+};
+
+/// Every option of the program, and the table of keys bound to them.
+struct Session {
+  Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  ProblemOptions problem;
+  PointOptions point;
+  EngineOptions engine;
+  FlowOptions flow;
+  std::string output;  ///< result file
+
+  Keys keys;
+
+  /// The configuration that reproduces a flow.
+  std::string flow_configuration() const { return keys.toml({"problem", "run", "point", "flow"}); }
+
+  /// Start of the flow, by flow.init.
+  Point flow_start(const Problem& problem) const;
+};
+
+}  // namespace headflow
