@@ -19,7 +19,13 @@ struct Invocation {
   std::vector<std::string> only;  ///< paper --only
 };
 
-enum ExitCode { kSuccess = 0, kInternalError = 1, kBadInput = 2, kDiverged = 3, kInterrupted = 130 };
+enum ExitCode {
+  kSuccess = 0,
+  kInternalError = 1,
+  kBadInput = 2,
+  kDiverged = 3,
+  kInterrupted = 130
+};
 
 struct Command {
   const char* name;

@@ -28,7 +28,8 @@ int run(Invocation& call) {
 
   const std::unique_ptr<Engine> engine = make_engine(problem, session.engine);
   Trajectory trajectory;
-  const FlowSummary summary = run_with_progress(*engine, start, session.flow, trajectory, "flow", call.quiet);
+  const FlowSummary summary =
+      run_with_progress(*engine, start, session.flow, trajectory, "flow", call.quiet);
   if (!session.output.empty()) {
     write_flow_result(session.output, *engine, trajectory, summary,
                       {session.flow_configuration(), call.command_line, session.engine.seed});
@@ -66,9 +67,9 @@ FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOpti
   // With log-spaced output the interesting times are spread over decades: so is the bar.
   const bool log_time = options.spacing == "log";
   return integrate_flow(engine, start, options, trajectory, [&](const FlowProgress& now) {
-    const double fraction =
-        log_time ? std::log1p(now.time / options.first_output) / std::log1p(options.time / options.first_output)
-                 : now.time / options.time;
+    const double fraction = log_time ? std::log1p(now.time / options.first_output) /
+                                           std::log1p(options.time / options.first_output)
+                                     : now.time / options.time;
     progress.update(fraction, fmt::format("tau {:.4g}  loss {:.5f}", now.time, now.loss),
                     static_cast<double>(now.evaluations), "evaluations");
     return !interrupted();

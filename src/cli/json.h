@@ -8,7 +8,8 @@ namespace headflow::cli {
 
 inline nlohmann::ordered_json to_json(const Matrix& matrix) {
   auto rows = nlohmann::ordered_json::array();
-  for (const auto& row : matrix.rowwise()) rows.push_back(std::vector<double>(row.begin(), row.end()));
+  for (const auto& row : matrix.rowwise())
+    rows.push_back(std::vector<double>(row.begin(), row.end()));
   return rows;
 }
 

@@ -26,8 +26,8 @@ struct Flag {
 };
 
 /// Flags of a command, bound to the keys of its sections.
-std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& command, Invocation& call,
-                                             std::string& file) {
+std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& command,
+                                             Invocation& call, std::string& file) {
   std::vector<std::unique_ptr<Flag>> flags;
   if (command.takes_file) {
     app.add_option("file", file, "Configuration file (TOML); flags win over it")
@@ -64,9 +64,11 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
   for (const std::string& argument : arguments) {
     const std::string flag = argument.substr(0, argument.find('='));
-    if (!flag.starts_with("--") || std::find(known.begin(), known.end(), flag) != known.end()) continue;
+    if (!flag.starts_with("--") || std::find(known.begin(), known.end(), flag) != known.end())
+      continue;
     const std::string hint = closest(known, flag);
-    return fmt::format("unknown flag {}{}", flag, hint.empty() ? "" : fmt::format(" (did you mean {}?)", hint));
+    return fmt::format("unknown flag {}{}", flag,
+                       hint.empty() ? "" : fmt::format(" (did you mean {}?)", hint));
   }
   return error.what();
 }
@@ -81,7 +83,8 @@ void print_overview() {
       "headflow {}: head specialisation in a solvable model of multi-head attention\n\n"
       "usage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
       program_version());
-  for (const Command* command : commands()) fmt::print("  {:<8} {}\n", command->name, command->summary);
+  for (const Command* command : commands())
+    fmt::print("  {:<8} {}\n", command->name, command->summary);
   fmt::print(
       "\n  headflow COMMAND --help   flags of a command, with their defaults\n"
       "  headflow --version        version and commit\n\n"
@@ -128,7 +131,8 @@ int run_command(const Command& command, const std::vector<std::string>& argument
 
 int run(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
+      arguments[0] == "help") {
     print_overview();
     return arguments.empty() ? kBadInput : kSuccess;
   }
@@ -146,7 +150,8 @@ int run(int argc, char** argv) {
     names.emplace_back(command->name);
   }
   const std::string hint = closest(names, arguments[0]);
-  return fail(fmt::format("unknown command {}{}; headflow --help lists them", in_quotes(arguments[0]),
+  return fail(fmt::format("unknown command {}{}; headflow --help lists them",
+                          in_quotes(arguments[0]),
                           hint.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(hint))));
 }
 

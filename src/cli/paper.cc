@@ -1,3 +1,5 @@
+#include "experiments/paper.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -6,7 +8,6 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
-#include "experiments/paper.h"
 #include "io/result_file.h"
 
 namespace headflow::cli {
@@ -45,10 +46,11 @@ int run(Invocation& call) {
     const Problem problem(session.problem);
     const std::unique_ptr<Engine> engine = make_engine(problem, session.engine);
     Trajectory trajectory;
-    const FlowSummary summary = run_with_progress(*engine, session.flow_start(problem), session.flow,
-                                                  trajectory, label, call.quiet);
+    const FlowSummary summary = run_with_progress(*engine, session.flow_start(problem),
+                                                  session.flow, trajectory, label, call.quiet);
     if (summary.outcome == FlowOutcome::interrupted) {
-      fmt::print(stderr, "interrupted; run the same command again to go on with {}\n", runs[i].name);
+      fmt::print(stderr, "interrupted; run the same command again to go on with {}\n",
+                 runs[i].name);
       return kInterrupted;
     }
     if (summary.outcome == FlowOutcome::diverged) worst = kDiverged;

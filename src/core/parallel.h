@@ -1,5 +1,6 @@
 #pragma once
 
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -17,7 +18,12 @@ class Workers {
   /// threads = 0 takes every core.
   explicit Workers(int threads = 0)
       : arena_(std::make_unique<tbb::task_arena>(
-            threads > 0 ? threads : static_cast<int>(tbb::task_arena::automatic))) {}
+            threads > 0 ? threads : static_cast<int>(tbb::task_arena::automatic))) {
+    if (threads > 1) {  // the user's word counts, even beyond the number of cores
+      limit_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                     static_cast<std::size_t>(threads));
+    }
+  }
 
   /// At most this many blocks run at once; size per-worker scratch with it.
   int count() const { return arena_->max_concurrency(); }
@@ -37,6 +43,7 @@ class Workers {
   }
 
  private:
+  std::unique_ptr<tbb::global_control> limit_;
   std::unique_ptr<tbb::task_arena> arena_;
 };
 

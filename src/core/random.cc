@@ -83,25 +83,23 @@ HWY_INLINE void EachPair(const StreamKey& key, std::uint64_t group, int pairs, S
 
 void FillUniforms(const StreamKey& key, std::uint64_t group, int count, double* out) {
   const DF d;
-  EachPair(key, group, (count + 1) / 2,
-           [&](int off, int p, hn::Vec<DF> u, hn::Vec<DF> w) HWY_ATTR {
-             hn::StoreU(u, d, out + 2 * p * kLanes + off);
-             if (2 * p + 1 < count) hn::StoreU(w, d, out + (2 * p + 1) * kLanes + off);
-           });
+  EachPair(key, group, (count + 1) / 2, [&](int off, int p, hn::Vec<DF> u, hn::Vec<DF> w) HWY_ATTR {
+    hn::StoreU(u, d, out + 2 * p * kLanes + off);
+    if (2 * p + 1 < count) hn::StoreU(w, d, out + (2 * p + 1) * kLanes + off);
+  });
 }
 
 void FillNormals(const StreamKey& key, std::uint64_t group, int count, double* out) {
   const DF d;
-  EachPair(key, group, (count + 1) / 2,
-           [&](int off, int p, hn::Vec<DF> u, hn::Vec<DF> w) HWY_ATTR {
-             const auto radius = hn::Sqrt(hn::Mul(hn::Set(d, -2.0), simd::Log(d, u)));
-             hn::Vec<DF> sine, cosine;
-             simd::SinCosTurn(d, w, sine, cosine);
-             hn::StoreU(hn::Mul(radius, cosine), d, out + 2 * p * kLanes + off);
-             if (2 * p + 1 < count) {
-               hn::StoreU(hn::Mul(radius, sine), d, out + (2 * p + 1) * kLanes + off);
-             }
-           });
+  EachPair(key, group, (count + 1) / 2, [&](int off, int p, hn::Vec<DF> u, hn::Vec<DF> w) HWY_ATTR {
+    const auto radius = hn::Sqrt(hn::Mul(hn::Set(d, -2.0), simd::Log(d, u)));
+    hn::Vec<DF> sine, cosine;
+    simd::SinCosTurn(d, w, sine, cosine);
+    hn::StoreU(hn::Mul(radius, cosine), d, out + 2 * p * kLanes + off);
+    if (2 * p + 1 < count) {
+      hn::StoreU(hn::Mul(radius, sine), d, out + (2 * p + 1) * kLanes + off);
+    }
+  });
 }
 
 }  // namespace
@@ -124,8 +122,8 @@ void fill_uniforms(const StreamKey& key, std::uint64_t group, int count, double*
 
 std::uint64_t RandomStream::bits() {
   if (left_ == 0) {
-    const r123::Philox4x32::key_type key{{static_cast<std::uint32_t>(key_.seed),
-                                          static_cast<std::uint32_t>(key_.seed >> 32)}};
+    const r123::Philox4x32::key_type key{
+        {static_cast<std::uint32_t>(key_.seed), static_cast<std::uint32_t>(key_.seed >> 32)}};
     const r123::Philox4x32::ctr_type counter{
         {position_++, static_cast<std::uint32_t>(item_), static_cast<std::uint32_t>(item_ >> 32),
          static_cast<std::uint32_t>(key_.purpose) << 24 | key_.draw}};
@@ -137,9 +135,7 @@ std::uint64_t RandomStream::bits() {
   return buffer_[2 - left_--];
 }
 
-double RandomStream::uniform() {
-  return (static_cast<double>(bits() >> 12) + 0.5) * 0x1p-52;
-}
+double RandomStream::uniform() { return (static_cast<double>(bits() >> 12) + 0.5) * 0x1p-52; }
 
 double RandomStream::normal() {
   if (has_normal_) {

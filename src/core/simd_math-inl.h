@@ -16,7 +16,7 @@ namespace headflow::HWY_NAMESPACE::simd {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// e^x for x <= 709, to 2 ulp; 0 below -708 (no subnormals).
+/// e^x for x <= 709, to 3 ulp; 0 below -708 (no subnormals).
 /// 2^k 2^f with k = round(x log2 e): f is a fused product, so large |x| lose nothing.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp(D d, V x) {

@@ -29,7 +29,7 @@ std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text
 
 std::string closest(const std::vector<std::string>& names, std::string_view misspelt) {
   std::string best;
-  std::size_t distance = std::max<std::size_t>(1, misspelt.size() / 3) + 1;
+  std::size_t distance = std::max<std::size_t>(2, misspelt.size() / 3) + 1;
   for (const std::string& name : names) {
     if (const std::size_t d = edit_distance(name, misspelt); d < distance) {
       distance = d;

@@ -9,7 +9,12 @@ class Euler final : public Integrator {
  public:
   Euler(const Field& field, const Vector& y0, double step,
         const std::function<void(std::int64_t)>& before_step)
-      : field_(field), before_step_(before_step), step_(step), y_(y0), velocity_(Vector::Zero(y0.size())), next_velocity_(y0.size()) {}
+      : field_(field),
+        before_step_(before_step),
+        step_(step),
+        y_(y0),
+        velocity_(Vector::Zero(y0.size())),
+        next_velocity_(y0.size()) {}
 
   bool advance() override {
     if (before_step_) before_step_(steps_);

@@ -142,7 +142,8 @@ std::vector<double> output_times(const FlowOptions& options) {
       times.push_back(options.time * (i / n));
     } else {
       const double fraction = options.outputs > 1 ? (i - 1) / (n - 1) : 1.0;
-      times.push_back(options.first_output * std::pow(options.time / options.first_output, fraction));
+      times.push_back(options.first_output *
+                      std::pow(options.time / options.first_output, fraction));
     }
   }
   times.back() = options.time;
@@ -219,14 +220,16 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
                field(y.data(), velocity.data()) && velocity.norm() < options.gradient_tolerance) {
       running = false;
       summary.outcome = FlowOutcome::stationary;
-      summary.message = fmt::format("the norm of the gradient, {:.3g}, is below {:g} at tau = {:.6g}",
-                                    velocity.norm(), options.gradient_tolerance, end);
+      summary.message =
+          fmt::format("the norm of the gradient, {:.3g}, is below {:g} at tau = {:.6g}",
+                      velocity.norm(), options.gradient_tolerance, end);
     }
     for (; next < times.size() && times[next] <= end; ++next) {
       integrator->state(times[next], y.data());
       record(times[next], y.data());
     }
-    if (running && observer && !observer({end, field.last_loss(), summary.steps, field.evaluations()})) {
+    if (running && observer &&
+        !observer({end, field.last_loss(), summary.steps, field.evaluations()})) {
       running = false;
       summary.outcome = FlowOutcome::interrupted;
       summary.message = fmt::format("interrupted at tau = {:.6g}", end);

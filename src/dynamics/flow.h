@@ -19,9 +19,9 @@ namespace headflow {
 
 /// The [flow] table of a configuration.
 struct FlowOptions {
-  std::string init = "noise";  ///< start: noise (the paper's initial law) or point ([point])
-  double init_noise = 0.01;    ///< standard deviation of the entries of m and of R - eta I
-  double time = 100.0;         ///< stop at this tau
+  std::string init = "noise";       ///< start: noise (the paper's initial law) or point ([point])
+  double init_noise = 0.01;         ///< standard deviation of the entries of m and of R - eta I
+  double time = 100.0;              ///< stop at this tau
   double gradient_tolerance = 0.0;  ///< stop when |dy/dtau| is below; 0: never
 
   std::string integrator = "explicit";  ///< euler, explicit or implicit
@@ -31,7 +31,7 @@ struct FlowOptions {
   double kappa = 0.0;                   ///< learning rate * D / batch size; 0: gradient flow
   std::string sampling = "fixed";       ///< samples: fixed, or redrawn before each Euler step
 
-  int outputs = 200;              ///< output times besides tau = 0
+  int outputs = 200;               ///< output times besides tau = 0
   std::string spacing = "linear";  ///< of the output times: linear or log
   double first_output = 0.1;       ///< first output time after 0 when spacing is log
 

@@ -1,11 +1,11 @@
 #include <arkode/arkode_erkstep.h>
 #include <cvode/cvode.h>
 #include <nvector/nvector_serial.h>
-#include <sundials/sundials_context.hpp>
 #include <sunlinsol/sunlinsol_dense.h>
 #include <sunmatrix/sunmatrix_dense.h>
 
 #include <cmath>
+#include <sundials/sundials_context.hpp>
 
 #include "core/error.h"
 #include "dynamics/integrator.h"

@@ -28,6 +28,7 @@ struct EngineOptions {
   std::int64_t samples = 100'000;     ///< Monte-Carlo samples
   std::uint64_t seed = 1;             ///< seed of every random number
   std::string precision = "float64";  ///< storage of the samples: float64 or float32
+  std::int64_t memory = 2048;         ///< MiB of samples to keep; beyond, they are made anew
   int threads = 0;                    ///< threads, 0 for all cores; never changes a result
 };
 

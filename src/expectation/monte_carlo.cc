@@ -1,9 +1,9 @@
 #include "expectation/monte_carlo.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <hwy/cache_control.h>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -49,13 +49,17 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
     throw OptionError("run.precision", in_quotes(options.precision),
                       one_of({"float64", "float32"}, options.precision));
   }
+  if (options.memory < 0) {
+    throw OptionError("program.memory", fmt::format("{}", options.memory), "must not be negative");
+  }
   const int L = problem.L(), H = problem.H(), F = problem.F();
   const int most = std::min(L, kMaxPlacements);
   placements_ = static_cast<int>(std::clamp<std::int64_t>(samples_ / 32, 1, most));
   draws_ = (samples_ + placements_ - 1) / placements_;
   groups_ = (draws_ + kLanes - 1) / kLanes;
   group_size_ = (static_cast<std::size_t>(L) * static_cast<std::size_t>(F + H) +
-                 static_cast<std::size_t>(placements_ * F)) * kLanes;
+                 static_cast<std::size_t>(placements_ * F)) *
+                kLanes;
 
   const auto scores = static_cast<std::size_t>(L) * static_cast<std::size_t>(H) * kLanes;
   const std::size_t bytes = group_size_ * (single_precision_ ? 4 : 8);
@@ -71,11 +75,12 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
   }
 
   entries_ = Layout{H, F}.size();
-  const std::size_t blocks = static_cast<std::size_t>((groups_ + block_groups_ - 1) / block_groups_);
+  const std::size_t blocks =
+      static_cast<std::size_t>((groups_ + block_groups_ - 1) / block_groups_);
   partial_.resize(blocks * 2 * static_cast<std::size_t>(entries_));
   weights_.resize(H, F + H);
 
-  const bool store = static_cast<std::size_t>(groups_) * bytes <= kStoreLimit;
+  const bool store = groups_ * static_cast<std::int64_t>(bytes) >> 20 < options.memory;
   const auto block_size = static_cast<std::size_t>(block_groups_) * group_size_;
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
   for (Scratch& s : scratch_) {
@@ -90,7 +95,8 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
     s.batch = allocate_lanes(static_cast<std::size_t>(entries_));
     s.total = allocate_lanes(static_cast<std::size_t>(entries_));
     s.squares = allocate_lanes(static_cast<std::size_t>(entries_));
-    s.generated = allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (F + 1)));
+    s.generated =
+        allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (F + 1)));
     if (!store && single_precision_) s.block32 = hwy::AllocateAligned<float>(block_size);
     if (!store && !single_precision_) s.block64 = hwy::AllocateAligned<double>(block_size);
   }
@@ -114,7 +120,8 @@ void MonteCarlo::store_samples() {
   std::visit(
       [&](auto& buffer) {
         if constexpr (!std::is_same_v<std::decay_t<decltype(buffer)>, std::monostate>) {
-          workers_.for_each_block(static_cast<std::size_t>(groups_), [&](std::size_t group, int worker) {
+          workers_.for_each_block(static_cast<std::size_t>(groups_), [&](std::size_t group,
+                                                                         int worker) {
             generate(static_cast<std::int64_t>(group), scratch_[static_cast<std::size_t>(worker)],
                      buffer.get() + group * group_size_);
           });
@@ -149,7 +156,8 @@ void MonteCarlo::generate(std::int64_t group, Scratch& scratch, T* out) const {
 }
 
 template <class T>
-const T* MonteCarlo::block_samples(std::int64_t first_group, std::int64_t groups, Scratch& scratch) {
+const T* MonteCarlo::block_samples(std::int64_t first_group, std::int64_t groups,
+                                   Scratch& scratch) {
   if (const auto* kept = std::get_if<Buffer<T>>(&stored_)) {
     return kept->get() + static_cast<std::size_t>(first_group) * group_size_;
   }
@@ -225,7 +233,8 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
         const std::int64_t left = samples_ - (first_sample + i * P);
         size[i] += static_cast<double>(std::clamp<std::int64_t>(left, 0, P));
         if (!work.weight) continue;
-        for (int p = 0; p < P; ++p) scratch.weight[static_cast<std::size_t>(p * kLanes + i)] = p < left ? 1.0 : 0.0;
+        for (int p = 0; p < P; ++p)
+          scratch.weight[static_cast<std::size_t>(p * kLanes + i)] = p < left ? 1.0 : 0.0;
       }
       // The next group comes from L3 or memory: fetch it behind the activation's arithmetic.
       if (start + n + 1 < count) {
@@ -235,17 +244,20 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
       work.moderate = a_priori_moderate_;
       if (!work.moderate) {
         const double chi = Eigen::Map<Vector>(work.chi, H * L * kLanes).cwiseAbs().maxCoeff();
-        const double mu = Eigen::Map<Vector>(scratch.mu.get(), H * P * kLanes).cwiseAbs().maxCoeff();
+        const double mu =
+            Eigen::Map<Vector>(scratch.mu.get(), H * P * kLanes).cwiseAbs().maxCoeff();
         work.moderate = chi + mu + largest_b <= kModerateScore;
       }
       activation.placements(work);
     }
-    for (int i = 0; i < kLanes; ++i) scratch.inverse_size[static_cast<std::size_t>(i)] = size[i] > 0 ? 1.0 / size[i] : 0.0;
+    for (int i = 0; i < kLanes; ++i)
+      scratch.inverse_size[static_cast<std::size_t>(i)] = size[i] > 0 ? 1.0 / size[i] : 0.0;
     const auto step = static_cast<std::ptrdiff_t>(group_size_);
     double* gradient = lanes(batch, layout.weights());
     lane_outer(H, K, K, L, groups, scratch.chi.get(), static_cast<std::ptrdiff_t>(H) * L * kLanes,
                chunk, step, gradient);
-    lane_outer(H, F, K, P, groups, scratch.g_relevant.get(), static_cast<std::ptrdiff_t>(H) * P * kLanes,
+    lane_outer(H, F, K, P, groups, scratch.g_relevant.get(),
+               static_cast<std::ptrdiff_t>(H) * P * kLanes,
                chunk + static_cast<std::ptrdiff_t>(L) * K * kLanes, step, gradient);
     lane_close_batch(summed, squared, scratch.inverse_size.get(), batch, scratch.total.get(),
                      scratch.squares.get());
@@ -324,7 +336,8 @@ MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {
   const auto lane = static_cast<std::size_t>(draw % kLanes);
   const auto p = static_cast<int>(index % placements_);
   Scratch scratch;
-  scratch.generated = allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (F + 1)));
+  scratch.generated =
+      allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (F + 1)));
   std::vector<float> narrow(single_precision_ ? group_size_ : 0);
   std::vector<double> values(group_size_);
   if (single_precision_) {
@@ -334,7 +347,8 @@ MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {
     generate(draw / kLanes, scratch, values.data());
   }
   Sample out{Matrix(L, F + H), p};
-  for (int j = 0; j < L * (F + H); ++j) out.x.data()[j] = values[static_cast<std::size_t>(j) * kLanes + lane];
+  for (int j = 0; j < L * (F + H); ++j)
+    out.x.data()[j] = values[static_cast<std::size_t>(j) * kLanes + lane];
   for (int f = 0; f < F; ++f) {
     out.x(p, f) += values[static_cast<std::size_t>(L * (F + H) + p * F + f) * kLanes + lane];
   }

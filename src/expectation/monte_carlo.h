@@ -20,8 +20,8 @@ namespace headflow {
 ///
 /// Cost per sample, in fused multiply-adds: 2 H (F+H) L/P + O(H L). Error: standard error,
 /// falling as N^(-1/2); it needs at least two draws. Results do not depend on the number of
-/// threads. Samples are kept in memory up to kStoreLimit and made anew beyond it: they are
-/// a function of (seed, draw, index), so both give the same bits.
+/// threads. Samples are kept up to options.memory and made anew beyond it: they are a function
+/// of (seed, draw, index), so both give the same bits.
 class MonteCarlo final : public Engine {
  public:
   MonteCarlo(const Problem& problem, const EngineOptions& options);
@@ -38,8 +38,6 @@ class MonteCarlo final : public Engine {
     int relevant;
   };
   Sample sample(std::int64_t index) const;
-
-  static constexpr std::size_t kStoreLimit = std::size_t{2} << 30;  ///< bytes
 
  private:
   template <class T>
@@ -65,11 +63,11 @@ class MonteCarlo final : public Engine {
   bool is_moderate(const Point& point) const;
 
   std::int64_t samples_;
-  int placements_;            // P
-  std::int64_t draws_;        // ceil(samples / P)
-  std::int64_t groups_;       // of 8 draws
+  int placements_;       // P
+  std::int64_t draws_;   // ceil(samples / P)
+  std::int64_t groups_;  // of 8 draws
   std::int64_t block_groups_, chunk_groups_;
-  std::size_t group_size_;    // numbers of one group: noise [L][F+H], then theta [P][F]
+  std::size_t group_size_;  // numbers of one group: noise [L][F+H], then theta [P][F]
   bool single_precision_;
   std::uint64_t seed_;
   std::uint32_t draw_ = 0;
@@ -78,9 +76,9 @@ class MonteCarlo final : public Engine {
   Workers workers_;
   std::vector<Scratch> scratch_;
   std::variant<std::monostate, Buffer<double>, Buffer<float>> stored_;
-  Matrix weights_;                // [m R], rows first
-  std::vector<double> partial_;   // per block: sums, then sums of squares
-  int entries_ = 0;               // numbers accumulated: loss, m, R, b, v, second moment
+  Matrix weights_;               // [m R], rows first
+  std::vector<double> partial_;  // per block: sums, then sums of squares
+  int entries_ = 0;              // numbers accumulated: loss, m, R, b, v, second moment
   bool a_priori_moderate_ = false;
 };
 

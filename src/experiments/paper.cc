@@ -32,7 +32,8 @@ PaperRun plane_run(int heads) {
 }
 
 const std::vector<PaperRun>& all_runs() {
-  static const std::vector<PaperRun> runs = {plane_run(2), plane_run(4), plane_run(5), plane_run(8)};
+  static const std::vector<PaperRun> runs = {plane_run(2), plane_run(4), plane_run(5),
+                                             plane_run(8)};
   return runs;
 }
 
@@ -58,10 +59,13 @@ std::vector<PaperRun> paper_runs(const std::vector<std::string>& figure_ids) {
   }
   std::vector<PaperRun> out;
   for (const PaperRun& run : all_runs()) {
-    const bool wanted = std::any_of(paper_figures().begin(), paper_figures().end(), [&](const auto& figure) {
-      const bool listed = figure_ids.empty() || std::find(figure_ids.begin(), figure_ids.end(), figure.id) != figure_ids.end();
-      return listed && std::find(figure.runs.begin(), figure.runs.end(), run.name) != figure.runs.end();
-    });
+    const bool wanted =
+        std::any_of(paper_figures().begin(), paper_figures().end(), [&](const auto& figure) {
+          const bool listed = figure_ids.empty() || std::find(figure_ids.begin(), figure_ids.end(),
+                                                              figure.id) != figure_ids.end();
+          return listed &&
+                 std::find(figure.runs.begin(), figure.runs.end(), run.name) != figure.runs.end();
+        });
     if (wanted) out.push_back(run);
   }
   return out;

@@ -27,7 +27,8 @@ void check_writable(const std::string& path) {
     throw FileError(path, fmt::format("the folder {} does not exist", folder.string()));
   }
   if (::access(folder.c_str(), W_OK) != 0) {
-    throw FileError(path, fmt::format("cannot write in {}: {}", folder.string(), std::strerror(errno)));
+    throw FileError(path,
+                    fmt::format("cannot write in {}: {}", folder.string(), std::strerror(errno)));
   }
 }
 

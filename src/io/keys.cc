@@ -153,7 +153,8 @@ void Keys::add(const std::string& section, const std::string& name, std::string&
 
 void Keys::add(const std::string& section, const std::string& name, int& target,
                const std::string& help) {
-  Key key{section, name, help, ValueKind::integer, {}, [&target] { return fmt::format("{}", target); }};
+  Key key{
+      section, name, help, ValueKind::integer, {}, [&target] { return fmt::format("{}", target); }};
   key.set = [&target, key](const Value& value) {
     const std::int64_t i = as_integer(key, value);
     if (i < std::numeric_limits<int>::min() || i > std::numeric_limits<int>::max()) {
@@ -166,14 +167,16 @@ void Keys::add(const std::string& section, const std::string& name, int& target,
 
 void Keys::add(const std::string& section, const std::string& name, std::int64_t& target,
                const std::string& help) {
-  Key key{section, name, help, ValueKind::integer, {}, [&target] { return fmt::format("{}", target); }};
+  Key key{
+      section, name, help, ValueKind::integer, {}, [&target] { return fmt::format("{}", target); }};
   key.set = [&target, key](const Value& value) { target = as_integer(key, value); };
   insert(std::move(key));
 }
 
 void Keys::add(const std::string& section, const std::string& name, std::uint64_t& target,
                const std::string& help) {
-  Key key{section, name, help, ValueKind::integer, {}, [&target] { return fmt::format("{}", target); }};
+  Key key{
+      section, name, help, ValueKind::integer, {}, [&target] { return fmt::format("{}", target); }};
   key.set = [&target, key](const Value& value) {
     const std::int64_t i = as_integer(key, value);
     if (i < 0) wrong_kind(key, value, "an integer that is not negative");
@@ -191,16 +194,16 @@ void Keys::add(const std::string& section, const std::string& name, double& targ
 
 void Keys::add(const std::string& section, const std::string& name, std::optional<double>& target,
                const std::string& help) {
-  Key key{section, name, help, ValueKind::number, {},
-          [&target] { return target ? number_text(*target) : ""; }};
+  Key key{section,           name, help,
+          ValueKind::number, {},   [&target] { return target ? number_text(*target) : ""; }};
   key.set = [&target, key](const Value& value) { target = as_number(key, value); };
   insert(std::move(key));
 }
 
 void Keys::add(const std::string& section, const std::string& name, std::optional<Matrix>& target,
                const std::string& help) {
-  Key key{section, name, help, ValueKind::matrix, {},
-          [&target] { return target ? toml_text(*target) : ""; }};
+  Key key{section,           name, help,
+          ValueKind::matrix, {},   [&target] { return target ? toml_text(*target) : ""; }};
   key.set = [&target, key](const Value& value) { target = as_matrix(key, value); };
   insert(std::move(key));
 }

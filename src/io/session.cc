@@ -23,7 +23,8 @@ Point PointOptions::make(const Problem& problem) const {
   if (R) out.R = *R;
   if (b) {
     if (b->rows() != 1) {
-      throw OptionError("point.b", parameter_text(*b), fmt::format("must be a list of {} numbers", H));
+      throw OptionError("point.b", parameter_text(*b),
+                        fmt::format("must be a list of {} numbers", H));
     }
     out.b = b->row(0);
   }
@@ -69,7 +70,8 @@ Session::Session() {
   keys.add("run", "seed", engine.seed, "seed of every random number");
   keys.add("run", "precision", engine.precision, "storage of the samples: float64 or float32");
 
-  keys.add("flow", "init", flow.init, "start from noise (the paper's initial law) or point ([point])");
+  keys.add("flow", "init", flow.init,
+           "start from noise (the paper's initial law) or point ([point])");
   keys.add("flow", "init_noise", flow.init_noise, "standard deviation of that noise in m and R");
   keys.add("flow", "time", flow.time, "stop at this tau");
   keys.add("flow", "gradient_tolerance", flow.gradient_tolerance,
@@ -81,12 +83,16 @@ Session::Session() {
   keys.add("flow", "atol", flow.atol, "absolute tolerance of an adaptive step");
   keys.add("flow", "kappa", flow.kappa,
            "learning rate x D / batch size: noise of SGD kept in the limit (0: gradient flow)");
-  keys.add("flow", "sampling", flow.sampling, "samples fixed for the run, or redrawn at each Euler step");
+  keys.add("flow", "sampling", flow.sampling,
+           "samples fixed for the run, or redrawn at each Euler step");
   keys.add("flow", "outputs", flow.outputs, "number of output times besides tau = 0");
   keys.add("flow", "spacing", flow.spacing, "of the output times: linear or log");
   keys.add("flow", "first_output", flow.first_output, "first output time after 0 with log spacing");
 
-  keys.add("program", "threads", engine.threads, "threads, 0 for all cores; never changes a result");
+  keys.add("program", "memory", engine.memory,
+           "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
+  keys.add("program", "threads", engine.threads,
+           "threads, 0 for all cores; never changes a result");
   keys.add("program", "output", output, "result file (netCDF)");
 }
 

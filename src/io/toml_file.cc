@@ -99,9 +99,9 @@ void Keys::read_file(const std::string& path) {
       for (const Key& key : keys_) {
         if (key.name == section) home = key.section;
       }
-      const std::string advice =
-          !table && !home.empty() ? fmt::format(" (it belongs in the table [{}])", home)
-                                  : hint(closest(sections, section));
+      const std::string advice = !table && !home.empty()
+                                     ? fmt::format(" (it belongs in the table [{}])", home)
+                                     : hint(closest(sections, section));
       throw Error(fmt::format("{}: unknown {} {}{}", place(path, section_node),
                               table ? "table" : "key", in_quotes(section), advice));
     }
@@ -118,11 +118,10 @@ void Keys::read_file(const std::string& path) {
       }
       Value value;
       if (!to_value(node, value)) {
-        throw Error(fmt::format("{}: {} = {}: must be {}", place(path, node), key->full_name(),
-                                node_text(node),
-                                key->kind == ValueKind::matrix
-                                    ? "numbers in a list, or rows of equal length"
-                                    : "a single value"));
+        throw Error(fmt::format(
+            "{}: {} = {}: must be {}", place(path, node), key->full_name(), node_text(node),
+            key->kind == ValueKind::matrix ? "numbers in a list, or rows of equal length"
+                                           : "a single value"));
       }
       try {
         set(*key, value, place(path, node));

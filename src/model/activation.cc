@@ -41,7 +41,9 @@ void Activation::placements(const PlacementBatch& batch) const {
     return kernels.placements(batch);
   }
   const int H = batch.heads, L = batch.tokens, P = batch.placements;
-  const auto at = [](double* base, int index) { return base + static_cast<std::ptrdiff_t>(index) * kLanes; };
+  const auto at = [](double* base, int index) {
+    return base + static_cast<std::ptrdiff_t>(index) * kLanes;
+  };
   double* u = batch.scratch;
   double* total = at(u, H * L);
   double* state = at(total, H * L);

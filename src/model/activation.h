@@ -35,15 +35,15 @@ struct PlacementBatch {
   /// of a few of them, neither overflow nor vanish.
   bool moderate = false;
 
-  const double* mu = nullptr;      ///< [H][P] in
-  const double* weight = nullptr;  ///< [P] in: 1, or 0 for lanes past the last sample; may be null
-  double* chi = nullptr;           ///< [H][L] in: noise scores; out: sum over p of g_hl
-  double* g_relevant = nullptr;    ///< [H][P] out: g_hp of sample p, the factor of theta_p
-  double* loss = nullptr;          ///< [1] added to
-  double* grad_b = nullptr;        ///< [H] added to
-  double* grad_v = nullptr;        ///< [1] added to
+  const double* mu = nullptr;       ///< [H][P] in
+  const double* weight = nullptr;   ///< [P] in: 1, or 0 for lanes past the last sample; may be null
+  double* chi = nullptr;            ///< [H][L] in: noise scores; out: sum over p of g_hl
+  double* g_relevant = nullptr;     ///< [H][P] out: g_hp of sample p, the factor of theta_p
+  double* loss = nullptr;           ///< [1] added to
+  double* grad_b = nullptr;         ///< [H] added to
+  double* grad_v = nullptr;         ///< [1] added to
   double* second_moment = nullptr;  ///< [H][H] added to: sum_l g_hl g_h'l; null if not wanted
-  double* scratch = nullptr;       ///< scratch_size(heads, tokens) groups
+  double* scratch = nullptr;        ///< scratch_size(heads, tokens) groups
 };
 
 inline constexpr int kMaxPlacements = 8;
@@ -62,8 +62,8 @@ struct ActivationKernels {
   /// Derivatives given s_l = -d loss / d mean_l.
   ///   u       [H][L]  in: weights; out: g_hl = d loss / d chi_hl
   ///   grad_b  [H], grad_v [1]  added to
-  void (*backward)(int heads, int tokens, double v, const double* s, double* u,
-                   const double* state, double* grad_b, double* grad_v);
+  void (*backward)(int heads, int tokens, double v, const double* s, double* u, const double* state,
+                   double* grad_b, double* grad_v);
 
   /// Optional (null: forward and backward for each placement): loss and gradient of a
   /// PlacementBatch with moderate scores and no second moment, faster.

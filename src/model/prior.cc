@@ -51,7 +51,8 @@ GaussianMixture::GaussianMixture(std::vector<MixtureComponent> components)
 
 void GaussianMixture::sample(double uniform, const double* normals, double* theta) const {
   const auto it = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, uniform);
-  const auto& [weight, mean, factor] = components_[static_cast<std::size_t>(it - cumulative_.begin())];
+  const auto& [weight, mean, factor] =
+      components_[static_cast<std::size_t>(it - cumulative_.begin())];
   for (Eigen::Index f = 0; f < mean.size(); ++f) {
     double value = mean[f];
     for (Eigen::Index j = 0; j < factor.cols(); ++j) value += factor(f, j) * normals[j];

@@ -51,7 +51,8 @@ void Problem::check(const Point& point) const {
   check_shape("point.m", point.m, H_, F_);
   check_shape("point.R", point.R, H_, H_);
   check_shape("point.b", Matrix(point.b.transpose()), 1, H_);
-  if (!std::isfinite(point.v)) throw OptionError("point.v", fmt::format("{}", point.v), "must be finite");
+  if (!std::isfinite(point.v))
+    throw OptionError("point.v", fmt::format("{}", point.v), "must be finite");
 }
 
 }  // namespace headflow

@@ -70,11 +70,11 @@ void Backward(int H, int L, double /*v*/, const double* s, double* u, const doub
 /// loss, so the cost per placement is O(L + H) instead of O(L H).
 void Placements(const PlacementBatch& batch) {
   const int H = batch.heads, L = batch.tokens, P = batch.placements;
-  double* column = batch.scratch;            // [L]     c_l
-  double* before = At(column, L);            // [L]     partial sums of c
-  double* factor = At(before, L);            // [L]     sum over p != l of (inner - s)/Z
-  double* w = At(factor, L);                 // [L]     residuals of one placement
-  double* relevant = At(w, L);               // [H][P]  a_hp e^{mu_hp}
+  double* column = batch.scratch;  // [L]     c_l
+  double* before = At(column, L);  // [L]     partial sums of c
+  double* factor = At(before, L);  // [L]     sum over p != l of (inner - s)/Z
+  double* w = At(factor, L);       // [L]     residuals of one placement
+  double* relevant = At(w, L);     // [H][P]  a_hp e^{mu_hp}
   for (int off = 0; off < kLanes; off += kStep) {
     double* a = batch.chi + off;
     V sum = hn::Zero(d);
@@ -97,8 +97,7 @@ void Placements(const PlacementBatch& batch) {
     for (int p = P - 1; p >= 0; --p) {
       V n = hn::Zero(d);
       for (int h = 0; h < H; ++h) {
-        const V value =
-            hn::Mul(Load(a, h * L + p), simd::Exp(d, Load(batch.mu + off, h * P + p)));
+        const V value = hn::Mul(Load(a, h * L + p), simd::Exp(d, Load(batch.mu + off, h * P + p)));
         Store(value, relevant + off, h * P + p);
         n = hn::Add(n, value);
       }

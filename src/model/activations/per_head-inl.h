@@ -229,9 +229,9 @@ struct PerHead {
 
   static void AnyPlacements(const PlacementBatch& batch) {
     using Function = void (*)(const PlacementBatch&);
-    static constexpr Function table[kMaxPlacements] = {
-        Placements<1>, Placements<2>, Placements<3>, Placements<4>,
-        Placements<5>, Placements<6>, Placements<7>, Placements<8>};
+    static constexpr Function table[kMaxPlacements] = {Placements<1>, Placements<2>, Placements<3>,
+                                                       Placements<4>, Placements<5>, Placements<6>,
+                                                       Placements<7>, Placements<8>};
     table[batch.placements - 1](batch);
   }
 

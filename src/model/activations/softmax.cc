@@ -20,12 +20,11 @@ namespace headflow {
 HWY_EXPORT(SoftmaxKernels);
 
 const Activation& softmax() {
-  static const Activation activation(
-      {.name = "softmax",
-       .formula = "e^chi_hl / sum_l e^chi_hl",
-       .trains_b = false,
-       .trains_v = false},
-      [] { return HWY_DYNAMIC_DISPATCH(SoftmaxKernels)(); });
+  static const Activation activation({.name = "softmax",
+                                      .formula = "e^chi_hl / sum_l e^chi_hl",
+                                      .trains_b = false,
+                                      .trains_v = false},
+                                     [] { return HWY_DYNAMIC_DISPATCH(SoftmaxKernels)(); });
   return activation;
 }
 

@@ -20,12 +20,11 @@ namespace headflow {
 HWY_EXPORT(Softmax1Kernels);
 
 const Activation& softmax_1() {
-  static const Activation activation(
-      {.name = "softmax-1",
-       .formula = "v e^chi_hl / (e^b_h + sum_l e^chi_hl)",
-       .trains_b = true,
-       .trains_v = true},
-      [] { return HWY_DYNAMIC_DISPATCH(Softmax1Kernels)(); });
+  static const Activation activation({.name = "softmax-1",
+                                      .formula = "v e^chi_hl / (e^b_h + sum_l e^chi_hl)",
+                                      .trains_b = true,
+                                      .trains_v = true},
+                                     [] { return HWY_DYNAMIC_DISPATCH(Softmax1Kernels)(); });
   return activation;
 }
 

@@ -18,8 +18,8 @@ std::unique_ptr<Prior> make(int F, const PriorParameters& parameters) {
     const Vector nu = signal_strengths(parameters);
     Vector variance = Vector::Constant(F, nu[0]);
     if (F > 1) variance = Vector::LinSpaced(F, nu[0], nu[nu.size() - 1]);
-    return std::make_unique<GaussianMixture>(std::vector<MixtureComponent>{
-        {1.0, mean, Matrix(variance.cwiseSqrt().asDiagonal())}});
+    return std::make_unique<GaussianMixture>(
+        std::vector<MixtureComponent>{{1.0, mean, Matrix(variance.cwiseSqrt().asDiagonal())}});
   }
   const Matrix& covariance = given->second;
   const auto fail = [&](const std::string& rule) {

@@ -1,0 +1,233 @@
+#include "dynamics/flow.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "support/problems.h"
+
+namespace headflow {
+namespace {
+
+using testing::engine_options;
+using testing::flatten;
+using testing::problem_options;
+
+Problem small_problem(const char* activation = "softmax") {
+  return Problem(problem_options(activation, "flipping", 4, 2, 2));
+}
+
+struct Result {
+  FlowSummary summary;
+  Trajectory trajectory;
+  Vector end() const { return flatten(trajectory.point.back()); }
+};
+
+Result run(const Problem& problem, const FlowOptions& options, std::int64_t samples = 2000) {
+  const auto engine = make_engine(problem, engine_options(samples, 1));
+  Result out;
+  out.summary = integrate_flow(*engine, initial_point(problem, 0.05, 1), options, out.trajectory);
+  return out;
+}
+
+FlowOptions options_for(const char* integrator, double time) {
+  FlowOptions options;
+  options.integrator = integrator;
+  options.time = time;
+  options.rtol = 1e-9;
+  options.atol = 1e-11;
+  options.outputs = 10;
+  return options;
+}
+
+TEST(Flow, IntegratorsAgreeOnFixedSamples) {
+  for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
+    SCOPED_TRACE(activation);
+    const Problem problem = small_problem(activation);
+    const Result adaptive = run(problem, options_for("explicit", 20));
+    const Result implicit = run(problem, options_for("implicit", 20));
+    EXPECT_LT((adaptive.end() - implicit.end()).norm(), 1e-6);
+    // Euler's error is c h + O(h^2): extrapolating two steps leaves the square.
+    FlowOptions euler = options_for("euler", 20);
+    euler.step = 0.02;
+    const Vector coarse = run(problem, euler).end();
+    euler.step = 0.01;
+    const Vector fine = run(problem, euler).end();
+    const double first_order = (fine - adaptive.end()).norm();
+    EXPECT_LT((2 * fine - coarse - adaptive.end()).norm(), 0.05 * first_order + 1e-8);
+    EXPECT_NEAR((coarse - adaptive.end()).norm() / first_order, 2.0, 0.1);
+  }
+}
+
+TEST(Flow, LossDecreases) {
+  const Result result = run(small_problem(), options_for("explicit", 50));
+  for (std::size_t i = 1; i < result.trajectory.loss.size(); ++i) {
+    EXPECT_LT(result.trajectory.loss[i], result.trajectory.loss[i - 1]);
+  }
+}
+
+TEST(Flow, SaysWhyItStopped) {
+  const Result timed = run(small_problem(), options_for("explicit", 5));
+  EXPECT_EQ(timed.summary.outcome, FlowOutcome::reached_time);
+  EXPECT_EQ(timed.trajectory.time.back(), 5.0);
+
+  FlowOptions options = options_for("implicit", 1e6);
+  options.gradient_tolerance = 1e-6;
+  const Result still = run(small_problem(), options);
+  EXPECT_EQ(still.summary.outcome, FlowOutcome::stationary);
+  EXPECT_LT(still.trajectory.gradient_norm.back(), 1e-6);
+  EXPECT_LT(still.summary.final_time, 1e6);
+  EXPECT_EQ(still.trajectory.time.back(), still.summary.final_time);
+  EXPECT_LT(still.summary.evaluations, 3000);
+}
+
+TEST(Flow, StationaryWithEulerToo) {
+  FlowOptions options = options_for("euler", 1e6);
+  options.step = 0.5;
+  options.gradient_tolerance = 1e-4;
+  const Result result = run(small_problem(), options, 500);
+  EXPECT_EQ(result.summary.outcome, FlowOutcome::stationary);
+  EXPECT_LT(result.trajectory.gradient_norm.back(), 1e-4);
+}
+
+TEST(Flow, DivergenceIsAnOutcome) {
+  FlowOptions options = options_for("euler", 1e9);
+  options.step = 1e4;
+  const Result result = run(small_problem("softmax-1"), options);
+  EXPECT_EQ(result.summary.outcome, FlowOutcome::diverged);
+  EXPECT_NE(result.summary.message.find("diverged after tau"), std::string::npos);
+  for (std::size_t i = 0; i < result.trajectory.time.size(); ++i) {
+    EXPECT_TRUE(result.trajectory.point[i].all_finite());
+    EXPECT_TRUE(std::isfinite(result.trajectory.loss[i]));
+  }
+}
+
+TEST(Flow, OutputDoesNotDisturbTheSteps) {
+  for (const char* integrator : {"euler", "explicit", "implicit"}) {
+    FlowOptions few = options_for(integrator, 10), many = few;
+    few.outputs = 1;
+    many.outputs = 777;
+    many.spacing = "log";
+    const Result a = run(small_problem(), few, 500), b = run(small_problem(), many, 500);
+    EXPECT_EQ(a.summary.steps, b.summary.steps);
+    EXPECT_EQ(a.end(), b.end());
+    EXPECT_EQ(b.trajectory.time.size(), 778u);
+  }
+}
+
+TEST(Flow, OutputTimes) {
+  FlowOptions options;
+  options.time = 100;
+  options.outputs = 4;
+  EXPECT_EQ(output_times(options), (std::vector<double>{0, 25, 50, 75, 100}));
+  options.spacing = "log";
+  options.first_output = 0.1;
+  const std::vector<double> times = output_times(options);
+  ASSERT_EQ(times.size(), 5u);
+  EXPECT_NEAR(times[1], 0.1, 1e-15);
+  EXPECT_NEAR(times[2], 1.0, 1e-14);
+  EXPECT_EQ(times[4], 100.0);
+}
+
+TEST(Flow, TheObserverCanStopIt) {
+  const Problem problem = small_problem();
+  const auto engine = make_engine(problem, engine_options(500, 1));
+  Trajectory trajectory;
+  const FlowSummary summary =
+      integrate_flow(*engine, initial_point(problem, 0.05, 1), options_for("euler", 100),
+                     trajectory, [](const FlowProgress& progress) { return progress.steps < 30; });
+  EXPECT_EQ(summary.outcome, FlowOutcome::interrupted);
+  EXPECT_EQ(summary.steps, 30);
+  EXPECT_NEAR(trajectory.time.back(), 0.6, 1e-12);
+}
+
+TEST(Flow, RedrawnSamplesAreReproducibleAndClose) {
+  FlowOptions options = options_for("euler", 3);
+  const Result fixed = run(small_problem(), options, 20000);
+  options.sampling = "redrawn";
+  const Result redrawn = run(small_problem(), options, 20000);
+  EXPECT_EQ(redrawn.end(), run(small_problem(), options, 20000).end());
+  EXPECT_NE(redrawn.end(), fixed.end());
+  EXPECT_LT((redrawn.end() - fixed.end()).norm(), 0.05);
+}
+
+// d(R R^T)/dtau = -(grad_R R^T + R grad_R^T) + kappa E[g g^T]; m, b, v follow the gradient.
+TEST(Flow, KappaAddsTheNoiseOfSgd) {
+  const Problem problem = small_problem("softmax-1");
+  const auto engine = make_engine(problem, engine_options(5000, 1));
+  const Point start = testing::random_point(2, 2, 5);
+  Evaluation e;
+  engine->evaluate(start, {.gradient_error = false, .second_moment = true}, e);
+  FlowOptions options = options_for("euler", 1e-4);
+  options.step = 1e-4;
+  options.outputs = 1;
+  options.kappa = 3.0;
+  Trajectory trajectory;
+  integrate_flow(*engine, start, options, trajectory);
+  const Point& end = trajectory.point.back();
+  // The samples see R through its symmetric root: evaluate the gradient there too.
+  Point rotated = start;
+  rotated.R = positive_square_root(start.R * start.R.transpose());
+  engine->evaluate(rotated, {.gradient_error = false, .second_moment = true}, e);
+  const Matrix half = e.grad.R * rotated.R.transpose();
+  const Matrix wanted = -(half + half.transpose()) + 3.0 * e.second_moment;
+  const Matrix got = (end.R * end.R.transpose() - start.R * start.R.transpose()) / 1e-4;
+  EXPECT_LT((got - wanted).norm(), 1e-9);
+  EXPECT_LT(((end.m - start.m) / 1e-4 + e.grad.m).norm(), 1e-9);
+  EXPECT_LT(((end.b - start.b) / 1e-4 + e.grad.b).norm(), 1e-9);
+}
+
+TEST(Flow, SmallKappaIsGradientFlow) {
+  FlowOptions options = options_for("explicit", 10);
+  const Result zero = run(small_problem(), options, 50000);
+  options.kappa = 1e-9;
+  const Result tiny = run(small_problem(), options, 50000);
+  // R and its symmetric root see different samples: equal within Monte-Carlo noise only.
+  EXPECT_LT((zero.trajectory.point.back().q() - tiny.trajectory.point.back().q()).norm(), 0.05);
+  options.kappa = 2.0;
+  const Result large = run(small_problem(), options, 50000);
+  EXPECT_GT(large.trajectory.point.back().q()(0, 0), zero.trajectory.point.back().q()(0, 0) + 0.1);
+}
+
+TEST(Flow, InitialPointHasThePapersLaw) {
+  ProblemOptions options = problem_options("softmax", "gaussian", 4, 40, 30);
+  options.eta = 1.5;
+  const Problem problem(options);
+  const Point point = initial_point(problem, 0.01, 7);
+  // 1200 and 1600 entries: the standard deviation is known to 2 %, the band is 4.5 of that.
+  EXPECT_NEAR(std::sqrt(point.m.squaredNorm() / 1200), 0.01, 0.0009);
+  const Matrix off = point.R - 1.5 * Matrix::Identity(40, 40);
+  EXPECT_NEAR(std::sqrt(off.squaredNorm() / 1600), 0.01, 0.0008);
+  EXPECT_EQ(point.b.norm(), 0.0);
+  EXPECT_EQ(point.v, 1.0);
+  EXPECT_NE(flatten(point), flatten(initial_point(problem, 0.01, 8)));
+}
+
+TEST(Flow, OptionsAreChecked) {
+  const auto rejected = [](const char* key, const auto& change) {
+    FlowOptions options;
+    change(options);
+    try {
+      options.check();
+      ADD_FAILURE() << key << " accepted";
+    } catch (const OptionError& e) {
+      EXPECT_EQ(e.key(), key);
+    }
+  };
+  rejected("flow.integrator", [](auto& o) { o.integrator = "rk4"; });
+  rejected("flow.time", [](auto& o) { o.time = 0; });
+  rejected("flow.step", [](auto& o) { o.step = -1; });
+  rejected("flow.rtol", [](auto& o) { o.rtol = 0; });
+  rejected("flow.atol", [](auto& o) { o.atol = 1; });
+  rejected("flow.kappa", [](auto& o) { o.kappa = -1; });
+  rejected("flow.sampling", [](auto& o) { o.sampling = "redrawn"; });
+  rejected("flow.outputs", [](auto& o) { o.outputs = 0; });
+  rejected("flow.spacing", [](auto& o) { o.spacing = "cubic"; });
+  rejected("flow.first_output", [](auto& o) { o.spacing = "log", o.first_output = 200; });
+  rejected("flow.init", [](auto& o) { o.init = "random"; });
+  rejected("flow.gradient_tolerance", [](auto& o) { o.gradient_tolerance = NAN; });
+}
+
+}  // namespace
+}  // namespace headflow

@@ -1,0 +1,103 @@
+#include "io/keys.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "core/error.h"
+#include "io/session.h"
+
+namespace headflow {
+namespace {
+
+class KeysTest : public ::testing::Test {
+ protected:
+  std::string path = ::testing::TempDir() + "headflow_keys_" + std::to_string(::getpid()) + ".toml";
+  Session session;
+
+  void TearDown() override { std::filesystem::remove(path); }
+
+  /// What reading this text says, "" if nothing.
+  std::string read(const std::string& text) {
+    std::ofstream(path) << text;
+    try {
+      session.keys.read_file(path);
+    } catch (const Error& e) {
+      const std::string what = e.what();
+      return what.substr(what.find(".toml") + 5);
+    }
+    return "";
+  }
+};
+
+TEST_F(KeysTest, ReadsAFile) {
+  EXPECT_EQ(read("[problem]\ntokens = 7\nnu = [2.0, 1]\neta = 2\nactivation = \"b-softmax\"\n"
+                 "points = [[1, 2], [3, 4.5]]\n[run]\nsamples = 1e5\n[flow]\nkappa = 0.5\n"),
+            "");
+  EXPECT_EQ(session.problem.tokens, 7);
+  EXPECT_EQ(session.problem.eta, 2.0);
+  EXPECT_EQ(session.problem.activation, "b-softmax");
+  EXPECT_EQ(session.problem.prior_parameters["nu"], Matrix((Matrix(1, 2) << 2, 1).finished()));
+  EXPECT_EQ(session.problem.prior_parameters["points"](1, 1), 4.5);
+  EXPECT_EQ(session.engine.samples, 100000);
+  EXPECT_EQ(session.flow.kappa, 0.5);
+  EXPECT_EQ(session.keys.origin("problem.tokens"), path + ":2");
+}
+
+TEST_F(KeysTest, SaysWhatIsWrongAndWhere) {
+  EXPECT_EQ(read("[problem]\ntoken = 7\n"),
+            ":2: unknown key \"token\" in [problem] (did you mean \"tokens\"?)");
+  EXPECT_EQ(read("\n\n[problm]\ntokens = 7\n"),
+            ":3: unknown table \"problm\" (did you mean \"problem\"?)");
+  EXPECT_EQ(read("tokens = 7\n"), ":1: unknown key \"tokens\" (it belongs in the table [problem])");
+  EXPECT_EQ(read("[problem]\ntokens = \"seven\"\n"),
+            ":2: problem.tokens = \"seven\": must be an integer");
+  EXPECT_EQ(read("[problem]\ntokens = 2.5\n"), ":2: problem.tokens = 2.5: must be an integer");
+  EXPECT_EQ(read("[problem]\nprior = 3\n"), ":2: problem.prior = 3: must be text in quotes");
+  EXPECT_EQ(read("[problem]\neta = true\n"), ":2: problem.eta = true: must be a number");
+  EXPECT_EQ(read("[problem]\npoints = [[1, 2], [3]]\n"),
+            ":2: problem.points = [ [ 1, 2 ], [ 3 ] ]: must be numbers in a list, or rows of equal "
+            "length");
+  EXPECT_EQ(read("[run]\nseed = -1\n"),
+            ":2: run.seed = -1: must be an integer that is not negative");
+  EXPECT_EQ(read("[problem]\ntokens = \n").substr(0, 3), ":2:");
+}
+
+TEST_F(KeysTest, FlagsAreParsedLikeFiles) {
+  for (const Key& key : session.keys.all()) {
+    if (key.name == "nu") session.keys.set_text(key, "2,1.5", "--nu");
+    if (key.name == "points") session.keys.set_text(key, "1,0;0,-1", "--points");
+    if (key.name == "samples") session.keys.set_text(key, "1e6", "--samples");
+    if (key.name == "tokens") {
+      EXPECT_THROW(session.keys.set_text(key, "4x", "--tokens"), OptionError);
+    }
+  }
+  EXPECT_EQ(session.problem.prior_parameters["nu"](0, 1), 1.5);
+  EXPECT_EQ(session.problem.prior_parameters["points"](1, 1), -1.0);
+  EXPECT_EQ(session.engine.samples, 1000000);
+}
+
+TEST_F(KeysTest, TheConfigurationReadsBack) {
+  ASSERT_EQ(
+      read("[problem]\nnu = [2.0, 0.1]\n[flow]\nrtol = 3e-7\n[point]\nm = [[1, 2], [3, 4]]\n"), "");
+  const std::string configuration = session.flow_configuration();
+  Session again;
+  std::ofstream(path) << configuration;
+  again.keys.read_file(path);
+  EXPECT_EQ(again.flow_configuration(), configuration);
+  EXPECT_EQ(again.flow.rtol, 3e-7);
+}
+
+TEST_F(KeysTest, FlagsAreUnique) {
+  std::set<std::string> flags;
+  for (const Key& key : session.keys.all()) {
+    EXPECT_TRUE(flags.insert(key.flag()).second) << key.flag();
+    EXPECT_FALSE(key.help.empty());
+  }
+}
+
+}  // namespace
+}  // namespace headflow

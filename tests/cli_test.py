@@ -1,0 +1,289 @@
+"""The program as its users meet it: output, errors, files. Usage: cli_test.py PATH_TO_HEADFLOW."""
+
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+PROGRAM = sys.argv.pop(1)
+
+POINT = """\
+[problem]
+activation = "softmax-1"
+prior = "flipping"
+tokens = 4
+heads = 2
+features = 2
+nu = [2.0, 2.0]
+eta = 1.0
+
+[point]
+m = [[1.0, 0.5], [1.0, -0.5]]
+R = [[1.0, 0.0], [0.0, 1.0]]
+b = [0.1, -0.1]
+v = 1.2
+"""
+QUICK = ["--samples", "500", "--time", "1"]
+
+
+def run(*arguments, **options):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name)
+        self.point = self.path / "point.toml"
+        self.point.write_text(POINT)
+        self.output = self.path / "run.nc"
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+
+class Loss(CommandLine):
+    def test_json(self):
+        done = run("loss", self.point, "--engine", "mc", "--samples", 100000, "--seed", 1, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = json.loads(done.stdout)
+        for key in ("loss", "loss_error", "grad", "grad_error", "engine", "samples", "seconds"):
+            self.assertIn(key, out)
+        self.assertEqual(out["engine"], "mc")
+        self.assertEqual(out["samples"], 100000)
+        for part in ("grad", "grad_error"):
+            self.assertEqual([len(row) for row in out[part]["m"]], [2, 2])
+            self.assertEqual([len(row) for row in out[part]["R"]], [2, 2])
+            self.assertEqual(len(out[part]["b"]), 2)
+            self.assertIsInstance(out[part]["v"], float)
+        self.assertTrue(0 < out["loss_error"] < 0.01)
+
+    def test_flags_win_over_the_file(self):
+        done = run("loss", self.point, "--v", "0", "--samples", 100, "--json")
+        self.assertAlmostEqual(json.loads(done.stdout)["loss"], 1.0, places=12)
+
+    def test_threads_do_not_change_bits(self):
+        results = []
+        for threads in (1, 2, 7):
+            out = json.loads(run("loss", self.point, "--threads", threads, "--json").stdout)
+            del out["seconds"]
+            results.append(out)
+        self.assertEqual(results[0], results[1])
+        self.assertEqual(results[0], results[2])
+
+    def test_text_output(self):
+        done = run("loss", self.point, "--samples", 1000)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("Monte-Carlo standard error", done.stdout)
+
+    def test_unused_parameter_is_remarked(self):
+        done = run("loss", self.point, "--points", "1,0;0,1", "--samples", 100)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("problem.points is not used by prior", done.stderr)
+
+
+class Flow(CommandLine):
+    def test_result_opens_in_xarray(self):
+        done = run("flow", self.point, *QUICK, "--seed", 3, "--outputs", 5, "--output", self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "")
+        import xarray
+
+        with xarray.open_dataset(self.output) as data:
+            self.assertEqual(dict(data.sizes), {"time": 6, "head": 2, "head2": 2, "feature": 2})
+            self.assertEqual(data.m.dims, ("time", "head", "feature"))
+            for name in ("R", "q", "r"):
+                self.assertEqual(data[name].dims, ("time", "head", "head2"))
+            self.assertEqual(data.b.dims, ("time", "head"))
+            for name in ("v", "loss", "loss_error", "gradient_norm"):
+                self.assertEqual(data[name].dims, ("time",))
+            self.assertIn("units", data.time.attrs)
+            self.assertEqual(data.loss_error.attrs["error_kind"], "Monte-Carlo standard error")
+            q = data.m.values @ data.m.values.transpose(0, 2, 1) + data.R.values @ data.R.values.transpose(0, 2, 1)
+            self.assertLess(abs(q - data.q.values).max(), 1e-13)
+            self.assertLess(abs(data.r.values @ data.r.values - data.R.values @ data.R.values.transpose(0, 2, 1)).max(), 1e-12)
+            for name in ("format_version", "program_version", "program_commit", "date", "configuration",
+                         "command", "seed", "engine", "outcome", "outcome_message"):
+                self.assertIn(name, data.attrs)
+            self.assertEqual(data.attrs["seed"], "3")
+            self.assertEqual(data.attrs["outcome"], "reached_time")
+
+    def test_the_recorded_configuration_reproduces_the_run(self):
+        import xarray
+
+        run("flow", self.point, *QUICK, "--seed", 3, "--output", self.output)
+        again = self.path / "again.toml"
+        with xarray.open_dataset(self.output) as data:
+            first = data.m.values.copy()
+            again.write_text(data.attrs["configuration"])
+        second = self.path / "second.nc"
+        self.assertEqual(run("flow", again, "--threads", 2, "--output", second).returncode, 0)
+        with xarray.open_dataset(second) as data:
+            self.assertTrue((data.m.values == first).all())
+
+    def test_from_a_given_point(self):
+        done = run("flow", self.point, *QUICK, "--init", "point", "--json")
+        self.assertEqual(json.loads(done.stdout)["outcome"], "reached_time")
+
+    def test_divergence_is_reported(self):
+        done = run("flow", self.point, "--samples", 500, "--time", 1e9, "--integrator", "euler",
+                   "--step", 1e4, "--output", self.output)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("diverged after tau", done.stderr)
+        import xarray
+
+        with xarray.open_dataset(self.output) as data:
+            self.assertEqual(data.attrs["outcome"], "diverged")
+            self.assertTrue(bool(data.to_array().notnull().all()))
+
+    def test_quiet(self):
+        done = run("flow", self.point, *QUICK, "--quiet", "--output", self.output)
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+
+    def test_bar_on_a_terminal(self):
+        main, other = pty.openpty()
+        process = subprocess.Popen([PROGRAM, "flow", str(self.point), "--samples", "20000", "--integrator", "euler",
+                                    "--time", "20", "--output", str(self.output)], stderr=other)
+        os.close(other)
+        seen = b""
+        try:
+            while chunk := os.read(main, 4096):
+                seen += chunk
+        except OSError:
+            pass  # the terminal closes with the program
+        self.assertEqual(process.wait(), 0)
+        self.assertIn(b"\r", seen)
+        for word in (b"tau", b"loss", b"evaluations/s", b"left", b"%"):
+            self.assertIn(word, seen)
+
+    def test_killed_run_leaves_no_file(self):
+        process = subprocess.Popen([PROGRAM, "flow", str(self.point), "--samples", "100000", "--integrator", "euler",
+                                    "--time", "1e6", "--output", str(self.output)], stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+        process.kill()
+        process.wait()
+        self.assertEqual(list(self.path.iterdir()), [self.point])
+
+    def test_interrupted_run_keeps_what_it_has(self):
+        process = subprocess.Popen([PROGRAM, "flow", str(self.point), "--samples", "20000", "--integrator", "euler",
+                                    "--time", "1e6", "--output", str(self.output)], stderr=subprocess.PIPE)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        message = process.communicate()[1].decode()
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted at tau", message)
+        self.assertTrue(self.output.exists())
+
+
+class BadInput(CommandLine):
+    """Each is one clear line, exit code 2, and leaves no file behind."""
+
+    def rejected(self, *arguments, says, **options):
+        before = sorted(self.path.rglob("*"))
+        done = run(*arguments, **options)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        for part in says:
+            self.assertIn(part, done.stderr)
+        self.assertEqual(sorted(self.path.rglob("*")), before)
+
+    def rejected_file(self, old, new, says):
+        self.assertIn(old, POINT)
+        self.point.write_text(POINT.replace(old, new))
+        self.rejected("loss", self.point, "--samples", 100, says=says)
+        self.rejected("flow", self.point, *QUICK, "--output", self.output, says=says)
+
+    def test_unknown_key(self):
+        self.rejected_file("tokens = 4", "token = 4", ["point.toml:4:", '"token"', 'did you mean "tokens"?'])
+
+    def test_unknown_table(self):
+        self.rejected_file("[problem]", "[probelm]", ["point.toml:1:", '"probelm"', 'did you mean "problem"?'])
+
+    def test_wrong_type(self):
+        self.rejected_file("tokens = 4", 'tokens = "four"', ["point.toml:4:", "problem.tokens", "must be an integer"])
+
+    def test_syntax_error(self):
+        self.rejected_file("tokens = 4", "tokens = = 4", ["point.toml:4:"])
+
+    def test_negative_nu(self):
+        self.rejected_file("nu = [2.0, 2.0]", "nu = [2.0, -2.0]", ["point.toml:7:", "problem.nu = [2, -2]", "not negative"])
+
+    def test_no_heads(self):
+        self.rejected_file("heads = 2", "heads = 0", ["point.toml:5:", "problem.heads = 0", "must be from 1"])
+
+    def test_unknown_activation(self):
+        self.rejected_file("softmax-1", "softmax1", ["point.toml:2:", 'did you mean "softmax-1"?'])
+
+    def test_weights_that_do_not_sum_to_one(self):
+        self.rejected_file('prior = "flipping"', 'prior = "discrete"\npoints = [[1, 0], [0, 1]]\nweights = [0.5, 0.4]',
+                           ["point.toml:5:", "problem.weights", "must sum to one", "0.9"])
+
+    def test_wrong_shape(self):
+        self.point.write_text(POINT.replace("m = [[1.0, 0.5], [1.0, -0.5]]", "m = [[1.0, 0.5, 0.0], [1.0, -0.5, 0.0]]"))
+        self.rejected("loss", self.point, says=["point.toml:11:", "point.m", "must be 2 x 2"])
+
+    def test_ragged_matrix(self):
+        self.rejected_file("[1.0, -0.5]]", "[1.0]]", ["point.toml:11:", "rows of equal length"])
+
+    def test_flag_errors(self):
+        self.rejected("loss", self.point, "--tokens", 0, says=["--tokens", "problem.tokens = 0"])
+        self.rejected("loss", self.point, "--tokens", "many", says=["--tokens", "must be an integer"])
+        self.rejected("loss", self.point, "--token", 4, says=["--token", "did you mean --tokens?"])
+        self.rejected("loss", self.point, "--samples", 1, says=["--samples", "run.samples = 1"])
+        self.rejected("loss", self.point, "--engine", "monte", says=["--engine", "run.engine"])
+        self.rejected("lost", says=["unknown command", 'did you mean "loss"?'])
+        self.rejected("flow", self.point, "--sampling", "redrawn", "--output", self.output, says=["flow.sampling", "euler"])
+        self.rejected("paper", "--only", "99", "--output", self.path / "paper", says=["99", "must be one of"])
+
+    def test_unreadable_file(self):
+        self.rejected("loss", self.path / "missing.toml", says=["missing.toml", "cannot be read"])
+        self.rejected("loss", self.path, says=["cannot be read"])
+
+    def test_unwritable_output(self):
+        self.rejected("flow", self.point, *QUICK, "--output", self.path / "no" / "run.nc", says=["does not exist"])
+        self.rejected("flow", self.point, *QUICK, "--output", self.path, says=["is a folder"])
+        self.rejected("flow", self.point, *QUICK, "--output", "/dev/null", says=["not a regular file"])
+        self.rejected("flow", self.point, *QUICK, says=["--output"])
+
+    def test_full_disk(self):
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        self.rejected("flow", self.point, *QUICK, "--quiet", "--output", self.output, preexec_fn=small_files,
+                      says=["run.nc", "cannot be written"])
+
+    def test_full_disk_on_standard_output(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "loss", str(self.point), "--samples", "100", "--json"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("standard output", done.stderr)
+
+
+class Help(CommandLine):
+    def test_overview_lists_the_commands(self):
+        done = run("--help")
+        self.assertEqual(done.returncode, 0)
+        for name in ("loss", "flow", "paper"):
+            self.assertIn(name, done.stdout)
+
+    def test_every_command_explains_itself(self):
+        for name in ("loss", "flow", "paper"):
+            done = run(name, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("--threads", done.stdout)
+
+    def test_version(self):
+        self.assertRegex(run("--version").stdout, r"^headflow \d+\.\d+\.\d+ \(\S+\)$")
+
+
+if __name__ == "__main__":
+    unittest.main()

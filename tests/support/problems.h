@@ -1,0 +1,65 @@
+#pragma once
+
+#include <random>
+#include <string>
+
+#include "expectation/monte_carlo.h"
+#include "model/problem.h"
+
+namespace headflow::testing {
+
+inline Matrix row(std::initializer_list<double> values) {
+  Matrix out(1, static_cast<Eigen::Index>(values.size()));
+  std::copy(values.begin(), values.end(), out.data());
+  return out;
+}
+
+/// A problem of the given shape; prior "full" is a Gaussian with mean and full covariance.
+inline ProblemOptions problem_options(const std::string& activation, const std::string& prior,
+                                      int L, int H, int F) {
+  ProblemOptions options;
+  options.activation = activation;
+  options.tokens = L;
+  options.heads = H;
+  options.features = F;
+  options.prior = prior == "full" ? "gaussian" : prior;
+  if (prior == "discrete") {
+    options.prior_parameters["points"] = Matrix::Random(3, F) * 2.0;
+    options.prior_parameters["weights"] = row({0.2, 0.3, 0.5});
+  } else if (prior == "full") {
+    const Matrix A = Matrix::Random(F, F);
+    options.prior_parameters["covariance"] = A * A.transpose();
+    options.prior_parameters["mean"] = Matrix::Random(1, F);
+  } else {
+    options.prior_parameters["nu"] = row({2.0});
+  }
+  return options;
+}
+
+inline Point random_point(int H, int F, unsigned seed, double scale = 1.0) {
+  std::mt19937_64 generator(seed);
+  std::normal_distribution<double> normal;
+  Point point = Point::zero(H, F);
+  for (double& x : point.m.reshaped()) x = scale * normal(generator);
+  for (double& x : point.R.reshaped()) x = 0.3 * scale * normal(generator);
+  point.R.diagonal().array() += 0.7 * scale;
+  for (double& x : point.b) x = normal(generator);
+  point.v = 1.0 + 0.3 * normal(generator);
+  return point;
+}
+
+inline EngineOptions engine_options(std::int64_t samples, std::uint64_t seed, int threads = 1) {
+  EngineOptions options;
+  options.samples = samples;
+  options.seed = seed;
+  options.threads = threads;
+  return options;
+}
+
+inline Vector flatten(const Point& point) {
+  Vector out(point.size());
+  point.pack(out.data());
+  return out;
+}
+
+}  // namespace headflow::testing
