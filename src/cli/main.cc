@@ -59,7 +59,7 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
 /// CLI11's complaint about an unknown argument, with a suggestion.
 std::string explain(const CLI::ParseError& error, const CLI::App& app,
                     const std::vector<std::string>& arguments) {
-  if (error.get_name() != "ExtrasError") return error.what();
+  if (!dynamic_cast<const CLI::ExtrasError*>(&error)) return error.what();
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
   for (const std::string& argument : arguments) {

@@ -22,13 +22,13 @@ void apply(const PaperRun& run, Keys& keys) {
 }
 
 int run(Invocation& call) {
+  const std::vector<PaperRun> runs = paper_runs(call.only);
   std::string folder = call.session.output;
   if (folder.empty()) folder = "results/paper";
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw FileError(folder, fmt::format("cannot be made: {}", error.message()));
 
-  const std::vector<PaperRun> runs = paper_runs(call.only);
   auto report = nlohmann::ordered_json::array();
   int worst = kSuccess;
   for (std::size_t i = 0; i < runs.size(); ++i) {

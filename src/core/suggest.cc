@@ -23,6 +23,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// Without hyphens and underscores, which people put anywhere.
+std::string letters(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != '-' && c != '_') out += c;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
@@ -31,7 +40,7 @@ std::string closest(const std::vector<std::string>& names, std::string_view miss
   std::string best;
   std::size_t distance = std::max<std::size_t>(2, misspelt.size() / 3) + 1;
   for (const std::string& name : names) {
-    if (const std::size_t d = edit_distance(name, misspelt); d < distance) {
+    if (const std::size_t d = edit_distance(letters(name), letters(misspelt)); d < distance) {
       distance = d;
       best = name;
     }

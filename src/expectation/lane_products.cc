@@ -138,10 +138,12 @@ template <class T>
 void Outer(int rows, int columns, int stride, int tokens, int groups, const double* g,
            std::ptrdiff_t g_step, const T* x, std::ptrdiff_t x_step, double* sum) {
   for (int off = 0; off < kLanes; off += kStep) {
-    for (int h = 0; h < rows;) {
+    int h = 0;
+    while (h < rows) {
       WithTile<kOuterRows>(rows - h, [&](auto row_tile) HWY_ATTR {
         const double* gh = g + static_cast<std::ptrdiff_t>(h) * tokens * kLanes + off;
-        for (int k = 0; k < columns;) {
+        int k = 0;
+        while (k < columns) {
           WithTile<kOuterColumns>(columns - k, [&](auto column_tile) HWY_ATTR {
             OuterTile<row_tile(), column_tile()>(columns, stride, tokens, groups, gh, g_step,
                                                  x + k * kLanes + off, x_step,

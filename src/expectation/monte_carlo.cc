@@ -85,7 +85,7 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
   for (Scratch& s : scratch_) {
     const auto chunk = static_cast<std::size_t>(chunk_groups_);
-    const auto HP = static_cast<std::size_t>(H * placements_);
+    const auto HP = static_cast<std::size_t>(H) * static_cast<std::size_t>(placements_);
     s.chi = allocate_lanes(chunk * static_cast<std::size_t>(H) * static_cast<std::size_t>(L));
     s.mu = allocate_lanes(HP);
     s.g_relevant = allocate_lanes(chunk * HP);
@@ -233,8 +233,7 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
         const std::int64_t left = samples_ - (first_sample + i * P);
         size[i] += static_cast<double>(std::clamp<std::int64_t>(left, 0, P));
         if (!work.weight) continue;
-        for (int p = 0; p < P; ++p)
-          scratch.weight[static_cast<std::size_t>(p * kLanes + i)] = p < left ? 1.0 : 0.0;
+        for (int p = 0; p < P; ++p) lanes(scratch.weight.get(), p)[i] = p < left ? 1.0 : 0.0;
       }
       // The next group comes from L3 or memory: fetch it behind the activation's arithmetic.
       if (start + n + 1 < count) {

@@ -36,9 +36,8 @@ Problem::Problem(const ProblemOptions& options)
   const PriorInfo& info = find_prior(options.prior);
   PriorParameters used;
   for (const auto& [name, value] : options.prior_parameters) {
-    const bool known = std::any_of(info.parameters.begin(), info.parameters.end(),
-                                   [&](const ParameterInfo& p) { return p.name == name; });
-    if (known) {
+    const auto same_name = [&key = name](const ParameterInfo& p) { return p.name == key; };
+    if (std::any_of(info.parameters.begin(), info.parameters.end(), same_name)) {
       used.emplace(name, value);
     } else {
       notes_.push_back(fmt::format("problem.{} is not used by prior \"{}\"", name, info.name));
