@@ -49,7 +49,7 @@ int run(Invocation& call) {
     fmt::print("{}\n", out.dump(2));
   }
   if (!call.quiet) {
-    fmt::print(stderr, "{}\nloss {:.6f} +- {:.1g} at tau = {:g}\n", summary.brief(),
+    fmt::print(stderr, "{}\nloss {:.6f} +- {:.2g} at tau = {:g}\n", summary.brief(),
                trajectory.loss.back(), trajectory.loss_error.back(), trajectory.time.back());
     if (!session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
   }

@@ -23,9 +23,9 @@ PaperRun plane_run(int heads) {
                    {"problem.eta", "1"},
                    {"run.samples", "100000"},
                    {"run.seed", "1"},
-                   {"flow.integrator", "explicit"},
-                   {"flow.time", "2000"},
-                   {"flow.gradient_tolerance", "1e-5"},
+                   {"flow.integrator", "implicit"},
+                   {"flow.time", "1e6"},
+                   {"flow.gradient_tolerance", "1e-6"},
                    {"flow.spacing", "log"},
                    {"flow.first_output", "0.1"},
                    {"flow.outputs", "400"}}};

@@ -1,0 +1,39 @@
+"""One look for all figures: light, legible, the paper's letters."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import xarray
+
+# Okabe and Ito's colours: distinct for every kind of colour vision, and in grey.
+HEADS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
+
+plt.rcParams.update(
+    {
+        "figure.constrained_layout.use": True,
+        "figure.dpi": 110,
+        "savefig.dpi": 200,
+        "font.size": 10,
+        "axes.titlesize": 11,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#e6e6e6",
+        "grid.linewidth": 0.6,
+        "axes.axisbelow": True,
+        "legend.frameon": False,
+        "mathtext.fontset": "cm",
+    }
+)
+
+FORMAT_VERSION = 1
+
+
+def load(folder, name):
+    """A result file, after a look at its format."""
+    with xarray.open_dataset(folder / f"{name}.nc") as data:
+        if data.attrs.get("format_version") != FORMAT_VERSION:
+            raise SystemExit(f"{folder / name}.nc: format version {data.attrs.get('format_version')}, "
+                             f"expected {FORMAT_VERSION}; run `headflow paper` again")
+        return data.load()
