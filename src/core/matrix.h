@@ -1,7 +1,6 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 
 namespace headflow {
 
@@ -10,10 +9,9 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 using Vector = Eigen::VectorXd;
 
 /// The positive semidefinite square root of a symmetric matrix; eigenvalues below 0 count as 0.
-inline Matrix positive_square_root(const Matrix& symmetric) {
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(0.5 * (symmetric + symmetric.transpose()));
-  const Vector root = eigen.eigenvalues().cwiseMax(0.0).cwiseSqrt();
-  return eigen.eigenvectors() * root.asDiagonal() * eigen.eigenvectors().transpose();
-}
+Matrix positive_square_root(const Matrix& symmetric);
+
+/// Of a symmetric matrix.
+double smallest_eigenvalue(const Matrix& symmetric);
 
 }  // namespace headflow

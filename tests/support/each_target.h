@@ -1,15 +1,20 @@
 #pragma once
 
 #include <gtest/gtest.h>
+
+#include "core/simd_dispatch.h"
+// clang-format off
 #include <hwy/highway.h>
+// clang-format on
 
 namespace headflow::testing {
 
 /// Runs body(target) once for every instruction set this machine has.
 template <class Body>
 void for_each_target(const Body& body) {
-  // SSSE3 is not compiled (core/simd_dispatch.h); the last entry is plain scalar code.
+  // What core/simd_dispatch.h leaves; the last entry is plain scalar code.
   for (const std::int64_t target : {HWY_AVX3, HWY_AVX2, HWY_SSE4, HWY_SCALAR}) {
+    if (HWY_DISABLED_TARGETS & target) continue;
     if (target != HWY_SCALAR && !(hwy::SupportedTargets() & target)) continue;
     SCOPED_TRACE(hwy::TargetName(target));
     hwy::GetChosenTarget().Update(target);

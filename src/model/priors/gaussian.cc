@@ -34,7 +34,7 @@ std::unique_ptr<Prior> make(int F, const PriorParameters& parameters) {
       1e-12 * covariance.cwiseAbs().maxCoeff()) {
     fail("must be symmetric");
   }
-  const double smallest = Eigen::SelfAdjointEigenSolver<Matrix>(covariance).eigenvalues()[0];
+  const double smallest = smallest_eigenvalue(covariance);
   if (smallest < -1e-12 * covariance.cwiseAbs().maxCoeff()) {
     fail(fmt::format("must not have a negative eigenvalue (it has {:.3g})", smallest));
   }
