@@ -12,12 +12,18 @@ def main():
     wanted = [int(number) for number in sys.argv[2:]] or FIGURES
     out = folder / "figures"
     out.mkdir(parents=True, exist_ok=True)
+    inputs = [*folder.glob("*.nc"), *Path(__file__).parent.glob("*.py")]
+    newest = max(path.stat().st_mtime for path in inputs)
     for number in wanted:
         name = f"fig{number:02d}"
+        picture = out / (name + ".png")
+        if picture.exists() and picture.stat().st_mtime > newest:
+            print(f"{picture} is up to date")
+            continue
         figure = importlib.import_module(name).draw(folder)
-        for suffix in (".png", ".pdf"):
-            figure.savefig(out / (name + suffix))
-        print(f"drew {out / (name + '.png')}")
+        figure.savefig(picture.with_suffix(".pdf"))
+        figure.savefig(picture)
+        print(f"drew {picture}")
 
 
 if __name__ == "__main__":

@@ -16,20 +16,10 @@ namespace headflow::HWY_NAMESPACE::simd {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// e^x for x <= 709, to 3 ulp; 0 below -708 (no subnormals).
-/// 2^k 2^f with k = round(x log2 e): f is a fused product, so large |x| lose nothing.
+/// 2^f for |f| <= 1/2 by a Chebyshev fit, relative error 3e-16. Horner: callers have many
+/// independent exponentials in flight, so fewer operations beat a shorter chain.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Exp(D d, V x) {
-  const hn::RebindToSigned<D> di;
-  const V shift = hn::Set(d, 0x1.8p52);
-  const V log2e_high = hn::Set(d, 0x1.71547652b82fep+0);
-  const V log2e_low = hn::Set(d, 0x1.777d0ffda0d24p-56);
-  const V shifted = hn::MulAdd(x, log2e_high, shift);
-  const V k = hn::Sub(shifted, shift);
-  const V f = hn::MulAdd(x, log2e_low, hn::MulSub(x, log2e_high, k));
-
-  // Chebyshev fit of 2^f on [-1/2, 1/2], relative error 3e-16. Horner: callers have many
-  // independent exponentials in flight, so fewer operations beat a shorter chain.
+HWY_INLINE V Exp2Fraction(D d, V f) {
   V p = hn::Set(d, 0x1.e6063f7217bc6p-28);
   HWY_UNROLL(10)
   for (const double c : {0x1.b675bca4eeebbp-24, 0x1.62bfd47773353p-20, 0x1.ffcb54062e698p-17,
@@ -37,10 +27,37 @@ HWY_INLINE V Exp(D d, V x) {
                          0x1.c6b08d703ce49p-5, 0x1.ebfbdff82c598p-3, 0x1.62e42fefa3a19p-1, 1.0}) {
     p = hn::MulAdd(p, f, hn::Set(d, c));
   }
+  return p;
+}
 
-  // The low bits of `shifted` hold k: adding them to the exponent multiplies by 2^k.
+/// p 2^k, where the low bits of `shifted` hold k: they are added to the exponent.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ScaleByShifted(D d, V p, V shifted) {
+  const hn::RebindToSigned<D> di;
   const auto exponent = hn::ShiftLeft<52>(hn::BitCast(di, shifted));
-  const V scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
+}
+
+/// 2^x for |x| <= 1000, to 2 ulp. The reduction is exact and takes no multiplication.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Exp2(D d, V x) {
+  const V shift = hn::Set(d, 0x1.8p52);
+  const V shifted = hn::Add(x, shift);
+  const V f = hn::Sub(x, hn::Sub(shifted, shift));
+  return ScaleByShifted(d, Exp2Fraction(d, f), shifted);
+}
+
+/// e^x for x <= 709, to 3 ulp; 0 below -708 (no subnormals).
+/// 2^k 2^f with k = round(x log2 e): f is a fused product, so large |x| lose nothing.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Exp(D d, V x) {
+  const V shift = hn::Set(d, 0x1.8p52);
+  const V log2e_high = hn::Set(d, 0x1.71547652b82fep+0);
+  const V log2e_low = hn::Set(d, 0x1.777d0ffda0d24p-56);
+  const V shifted = hn::MulAdd(x, log2e_high, shift);
+  const V k = hn::Sub(shifted, shift);
+  const V f = hn::MulAdd(x, log2e_low, hn::MulSub(x, log2e_high, k));
+  const V scaled = ScaleByShifted(d, Exp2Fraction(d, f), shifted);
   return hn::IfThenElseZero(hn::Gt(x, hn::Set(d, -708.0)), scaled);
 }
 

@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "expectation/lane_products.cc"
 #include <hwy/foreach_target.h>
 // clang-format on
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -47,7 +48,8 @@ HWY_INLINE void WithTile(int left, const Body& body) {
 
 template <int kRows, int kTokens, class T>
 HWY_INLINE void ScoreTile(const double* HWY_RESTRICT W, int stride, int columns,
-                          const T* HWY_RESTRICT x, int tokens, double* HWY_RESTRICT out) {
+                          const T* HWY_RESTRICT x, int tokens, std::ptrdiff_t next,
+                          double* HWY_RESTRICT out) {
   V sum[kRows][kTokens];
   HWY_UNROLL(8)
   for (int h = 0; h < kRows; ++h) {
@@ -57,7 +59,11 @@ HWY_INLINE void ScoreTile(const double* HWY_RESTRICT W, int stride, int columns,
   for (int k = 0; k < columns; ++k) {
     V sample[kTokens];
     HWY_UNROLL(2)
-    for (int t = 0; t < kTokens; ++t) sample[t] = Sample(x + (t * columns + k) * kLanes);
+    for (int t = 0; t < kTokens; ++t) {
+      const T* xt = x + (t * columns + k) * kLanes;
+      sample[t] = Sample(xt);
+      hwy::Prefetch(xt + next);
+    }
     HWY_UNROLL(8)
     for (int h = 0; h < kRows; ++h) {
       const V weight = hn::Set(d, W[h * stride + k]);
@@ -76,7 +82,7 @@ HWY_INLINE void ScoreTile(const double* HWY_RESTRICT W, int stride, int columns,
 
 template <class T>
 void Scores(const double* W, int stride, int rows, int columns, const T* x, int tokens,
-            double* out) {
+            std::ptrdiff_t next, double* out) {
   for (int off = 0; off < kLanes; off += kStep) {
     for (int t = 0; t < tokens; t += 2) {
       const T* xt = x + static_cast<std::ptrdiff_t>(t) * columns * kLanes + off;
@@ -86,9 +92,9 @@ void Scores(const double* W, int stride, int rows, int columns, const T* x, int 
           const double* Wh = W + h * stride;
           double* oh = out + (static_cast<std::ptrdiff_t>(h) * tokens + t) * kLanes + off;
           if (t + 1 < tokens) {
-            ScoreTile<tile(), 2>(Wh, stride, columns, xt, tokens, oh);
+            ScoreTile<tile(), 2>(Wh, stride, columns, xt, tokens, next, oh);
           } else {
-            ScoreTile<tile(), 1>(Wh, stride, columns, xt, tokens, oh);
+            ScoreTile<tile(), 1>(Wh, stride, columns, xt, tokens, next, oh);
           }
           h += tile();
         });
@@ -175,12 +181,12 @@ void CloseBatch(int count, int squared, const double* inverse_size, double* batc
 }
 
 void ScoresDouble(const double* W, int stride, int rows, int columns, const double* x, int tokens,
-                  double* out) {
-  Scores(W, stride, rows, columns, x, tokens, out);
+                  std::ptrdiff_t next, double* out) {
+  Scores(W, stride, rows, columns, x, tokens, next, out);
 }
 void ScoresFloat(const double* W, int stride, int rows, int columns, const float* x, int tokens,
-                 double* out) {
-  Scores(W, stride, rows, columns, x, tokens, out);
+                 std::ptrdiff_t next, double* out) {
+  Scores(W, stride, rows, columns, x, tokens, next, out);
 }
 void OuterDouble(int rows, int columns, int stride, int tokens, int groups, const double* g,
                  std::ptrdiff_t g_step, const double* x, std::ptrdiff_t x_step, double* sum) {
@@ -205,12 +211,12 @@ HWY_EXPORT(OuterFloat);
 HWY_EXPORT(CloseBatch);
 
 void lane_scores(const double* W, int stride, int rows, int columns, const double* x, int tokens,
-                 double* out) {
-  HWY_DYNAMIC_DISPATCH(ScoresDouble)(W, stride, rows, columns, x, tokens, out);
+                 std::ptrdiff_t next, double* out) {
+  HWY_DYNAMIC_DISPATCH(ScoresDouble)(W, stride, rows, columns, x, tokens, next, out);
 }
 void lane_scores(const double* W, int stride, int rows, int columns, const float* x, int tokens,
-                 double* out) {
-  HWY_DYNAMIC_DISPATCH(ScoresFloat)(W, stride, rows, columns, x, tokens, out);
+                 std::ptrdiff_t next, double* out) {
+  HWY_DYNAMIC_DISPATCH(ScoresFloat)(W, stride, rows, columns, x, tokens, next, out);
 }
 void lane_outer(int rows, int columns, int stride, int tokens, int groups, const double* g,
                 std::ptrdiff_t g_step, const double* x, std::ptrdiff_t x_step, double* sum) {

@@ -11,11 +11,12 @@
 namespace headflow {
 
 /// out[h][t] = sum_k W[h * stride + k] * x[t][k],  h < rows, t < tokens, k < columns.
+/// Prefetches x + next alongside, spread over the arithmetic: a burst would stall.
 /// Cost: rows * tokens * columns fused multiply-adds per lane.
 void lane_scores(const double* W, int stride, int rows, int columns, const double* x, int tokens,
-                 double* out);
+                 std::ptrdiff_t next, double* out);
 void lane_scores(const double* W, int stride, int rows, int columns, const float* x, int tokens,
-                 double* out);
+                 std::ptrdiff_t next, double* out);
 
 /// sum[h * stride + k] += sum over groups n and tokens t of g_n[h][t] * x_n[t][k],
 /// with g_n = g + n * g_step and x_n = x + n * x_step (steps in numbers).

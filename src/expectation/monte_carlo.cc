@@ -1,9 +1,8 @@
 #include "expectation/monte_carlo.h"
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -176,7 +175,7 @@ const T* MonteCarlo::block_samples(std::int64_t first_group, std::int64_t groups
 bool MonteCarlo::is_moderate(const Point& point) const {
   const double chi = weights_.cwiseAbs().rowwise().sum().maxCoeff() * kLargestNormal;
   const double mu = (point.m.cwiseAbs() * theta_bound_).maxCoeff();
-  return chi + mu + point.b.cwiseAbs().maxCoeff() <= kModerateScore;
+  return chi + (mu + point.b.cwiseAbs().maxCoeff()) * std::numbers::log2e <= kModerateScore;
 }
 
 template <class T>
@@ -212,7 +211,7 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
   work.grad_b = lanes(batch, layout.b());
   work.grad_v = lanes(batch, layout.v());
   if (request.second_moment) work.second_moment = lanes(batch, layout.second_moment());
-  const double largest_b = point.b.cwiseAbs().maxCoeff();
+  const double largest_b = point.b.cwiseAbs().maxCoeff() * std::numbers::log2e;
 
   for (std::int64_t start = 0; start < count; start += chunk_groups_) {
     const auto groups = static_cast<int>(std::min(chunk_groups_, count - start));
@@ -223,8 +222,10 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
       const T* theta = x + static_cast<std::ptrdiff_t>(L) * K * kLanes;
       work.chi = lanes(scratch.chi.get(), n * H * L);
       work.g_relevant = lanes(scratch.g_relevant.get(), n * H * P);
-      lane_scores(weights_.data(), K, H, K, x, L, work.chi);
-      lane_scores(weights_.data(), K, H, F, theta, P, scratch.mu.get());
+      // The next group comes from L3 or memory: it is fetched along with the work on this one.
+      const auto next = static_cast<std::ptrdiff_t>(group_size_);
+      lane_scores(weights_.data(), K, H, K, x, L, next, work.chi);
+      lane_scores(weights_.data(), K, H, F, theta, P, next, scratch.mu.get());
 
       const std::int64_t first_sample = (first + start + n) * kLanes * P;
       work.weight = nullptr;
@@ -234,11 +235,6 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
         size[i] += static_cast<double>(std::clamp<std::int64_t>(left, 0, P));
         if (!work.weight) continue;
         for (int p = 0; p < P; ++p) lanes(scratch.weight.get(), p)[i] = p < left ? 1.0 : 0.0;
-      }
-      // The next group comes from L3 or memory: fetch it behind the activation's arithmetic.
-      if (start + n + 1 < count) {
-        constexpr std::size_t kLine = 64 / sizeof(T);
-        for (std::size_t j = 0; j < group_size_; j += kLine) hwy::Prefetch(x + group_size_ + j);
       }
       work.moderate = a_priori_moderate_;
       if (!work.moderate) {
@@ -273,8 +269,8 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
 void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation& out) {
   const int H = problem().H(), F = problem().F();
   const Layout layout{H, F};
-  weights_.leftCols(F) = point.m;
-  weights_.rightCols(H) = point.R;
+  weights_.leftCols(F) = point.m * std::numbers::log2e;  // scores in bits, see PlacementBatch
+  weights_.rightCols(H) = point.R * std::numbers::log2e;
   a_priori_moderate_ = is_moderate(point);
 
   const std::size_t blocks = partial_.size() / (2 * static_cast<std::size_t>(entries_));

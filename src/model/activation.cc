@@ -1,6 +1,7 @@
 #include "model/activation.h"
 
 #include <algorithm>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -52,9 +53,11 @@ void Activation::placements(const PlacementBatch& batch) const {
   std::fill_n(total, H * L * kLanes, 0.0);
 
   for (int p = 0; p < P; ++p) {
-    std::copy_n(batch.chi, H * L * kLanes, u);
+    constexpr double ln2 = std::numbers::ln2;
+    for (int j = 0; j < H * L * kLanes; ++j) u[j] = batch.chi[j] * ln2;
     for (int h = 0; h < H; ++h) {
-      for (int i = 0; i < kLanes; ++i) at(u, h * L + p)[i] += batch.mu[(h * P + p) * kLanes + i];
+      for (int i = 0; i < kLanes; ++i)
+        at(u, h * L + p)[i] += batch.mu[(h * P + p) * kLanes + i] * ln2;
     }
     kernels.forward(H, L, batch.b, batch.v, u, state, mean);
     for (int l = 0; l < L; ++l) {

@@ -23,6 +23,8 @@ struct ActivationInfo {
 
 /// Eight noise draws, each serving `placements` samples: in sample p token p is the
 /// relevant one, so that its scores are chi_hp + mu_hp with mu_hp = m_h . theta_p.
+/// Scores are in bits, i.e. divided by ln 2: then e^chi is 2^score, whose argument reduction
+/// needs no multiplication. b stays in natural units.
 /// Exact because tokens are exchangeable; cheap because the noise scores (and, for
 /// exponential activations, their exponentials) are shared by all placements.
 struct PlacementBatch {
@@ -31,8 +33,8 @@ struct PlacementBatch {
   int placements = 0;  ///< at most min(tokens, kMaxPlacements)
   const double* b = nullptr;
   double v = 1.0;
-  /// True if max |chi| + max |mu| + max |b| <= kModerateScore: exponentials, and products
-  /// of a few of them, neither overflow nor vanish.
+  /// True if max |chi| + max |mu| + max |b| / ln 2 <= kModerateScore: exponentials, and
+  /// products of two sums of them, neither overflow nor vanish.
   bool moderate = false;
 
   const double* mu = nullptr;       ///< [H][P] in
@@ -47,7 +49,7 @@ struct PlacementBatch {
 };
 
 inline constexpr int kMaxPlacements = 8;
-inline constexpr double kModerateScore = 600.0;
+inline constexpr double kModerateScore = 450.0;  ///< bits
 
 /// What an activation computes, compiled for one instruction set.
 struct ActivationKernels {

@@ -3,6 +3,8 @@
 // With c_l = sum_h a_hl the mean output is c_l / sum_l c_l, and with ubar_l = sum_h u_hl
 //   d loss/d chi_hl = -u_hl (s_l - sum_l ubar_l s_l),   d loss/d b_h = sum_l of the same.
 
+#include <numbers>
+
 #include "core/simd_dispatch.h"
 
 // clang-format off
@@ -66,83 +68,108 @@ void Backward(int H, int L, double /*v*/, const double* s, double* u, const doub
   }
 }
 
-/// Placements that share the exponentials of the noise. Only sums over heads enter the
-/// loss, so the cost per placement is O(L + H) instead of O(L H).
+/// Placements that share the exponentials of the noise. Only sums over heads enter the loss:
+/// with c_l = sum_h a_hl, n_p the same for the relevant token, Z_p = n_p + sum_{l != p} c_l,
+///   loss_p  = (1 - n_p/Z_p)^2 + q_p,       q_p = sum_{l != p} c_l^2 / Z_p^2,
+///   inner_p = (1 - n_p/Z_p) n_p/Z_p - q_p,
+///   g_hl    = a_hl sum_{p != l} (2/Z_p) (inner_p + c_l/Z_p) + g of the relevant,
+/// so a placement costs O(H), not O(L H). Sums without one term are accumulated from both
+/// ends, never by subtraction.
 void Placements(const PlacementBatch& batch) {
   const int H = batch.heads, L = batch.tokens, P = batch.placements;
-  double* column = batch.scratch;  // [L]     c_l
-  double* before = At(column, L);  // [L]     partial sums of c
-  double* factor = At(before, L);  // [L]     sum over p != l of (inner - s)/Z
-  double* w = At(factor, L);       // [L]     residuals of one placement
-  double* relevant = At(w, L);     // [H][P]  a_hp e^{mu_hp}
+  double* column = batch.scratch;  // [L]  c_l
+  double* sums = At(column, L);    // [P]  sum of c before p; then sum_{p' != p} 2 inner/Z
+  double* squares = At(sums, P);   // [P]  the same of c^2;   then sum_{p' != p} 2/Z^2
+  double* shift = At(squares, P);  // [P]  2 inner_p / Z_p
+  double* slope = At(shift, P);    // [P]  2 / Z_p^2
+  double* bits = At(slope, P);     // b_h in bits, one number a head
+  for (int h = 0; h < H; ++h) bits[h] = batch.b[h] * std::numbers::log2e;
+
   for (int off = 0; off < kLanes; off += kStep) {
     double* a = batch.chi + off;
-    V sum = hn::Zero(d);
+    V sum = hn::Zero(d), square = hn::Zero(d);
     for (int l = 0; l < L; ++l) {
       V c = hn::Zero(d);
       for (int h = 0; h < H; ++h) {
-        const V value = simd::Exp(d, hn::Add(Load(a, h * L + l), hn::Set(d, batch.b[h])));
+        const V value = simd::Exp2(d, hn::Add(Load(a, h * L + l), hn::Set(d, bits[h])));
         Store(value, a, h * L + l);
         c = hn::Add(c, value);
       }
       Store(c, column + off, l);
-      Store(sum, before + off, l);
-      Store(hn::Zero(d), factor + off, l);
+      if (l < P) {
+        Store(sum, sums + off, l);
+        Store(square, squares + off, l);
+      }
       sum = hn::Add(sum, c);
+      square = hn::MulAdd(c, c, square);
     }
-    V after = hn::Zero(d);
-    for (int l = L - 1; l >= P; --l) after = hn::Add(after, Load(column + off, l));
+    sum = square = hn::Zero(d);
+    for (int l = L - 1; l >= P; --l) {
+      const V c = Load(column + off, l);
+      sum = hn::Add(sum, c);
+      square = hn::MulAdd(c, c, square);
+    }
 
     V loss = Load(batch.loss + off, 0);
+    V shift_sum = hn::Zero(d), slope_sum = hn::Zero(d);
     for (int p = P - 1; p >= 0; --p) {
       V n = hn::Zero(d);
       for (int h = 0; h < H; ++h) {
-        const V value = hn::Mul(Load(a, h * L + p), simd::Exp(d, Load(batch.mu + off, h * P + p)));
-        Store(value, relevant + off, h * P + p);
+        const V value = hn::Mul(Load(a, h * L + p), simd::Exp2(d, Load(batch.mu + off, h * P + p)));
+        Store(value, batch.g_relevant + off, h * P + p);
         n = hn::Add(n, value);
       }
-      const V others = hn::Add(Load(before + off, p), after);
-      const V inverse = hn::Div(hn::Set(d, 1.0), hn::Add(others, n));
-      after = hn::Add(after, Load(column + off, p));
+      const V others = hn::Add(Load(sums + off, p), sum);
+      const V other_squares = hn::Add(Load(squares + off, p), square);
+      const V c = Load(column + off, p);
+      sum = hn::Add(sum, c);
+      square = hn::MulAdd(c, c, square);
 
+      const V inverse = hn::Div(hn::Set(d, 1.0), hn::Add(others, n));
+      const V weight = batch.weight ? Load(batch.weight + off, p) : hn::Set(d, 1.0);
       const V share = hn::Mul(n, inverse);
-      const V w_relevant = hn::Mul(others, inverse);  // 1 - share without cancellation
-      V squares = hn::Mul(w_relevant, w_relevant);
-      V inner = hn::Mul(share, w_relevant);
-      for (int l = 0; l < L; ++l) {
-        const V mean = hn::Mul(Load(column + off, l), inverse);
-        const V other = hn::Set(d, l == p ? 0.0 : -1.0);
-        const V residual = hn::Mul(mean, other);
-        Store(residual, w + off, l);
-        squares = hn::MulAdd(residual, residual, squares);
-        inner = hn::MulAdd(mean, residual, inner);
-      }
-      V twice = hn::Set(d, 2.0);
-      if (batch.weight) {
-        const V weight = Load(batch.weight + off, p);
-        squares = hn::Mul(squares, weight);
-        twice = hn::Add(weight, weight);
-      }
-      loss = hn::Add(loss, squares);
-      const V scale = hn::Mul(twice, inverse);
-      for (int l = 0; l < L; ++l) {
-        if (l == p) continue;
-        const V centred = hn::Sub(inner, Load(w + off, l));
-        Store(hn::MulAdd(centred, scale, Load(factor + off, l)), factor + off, l);
-      }
-      const V centred = hn::Mul(hn::Sub(inner, w_relevant), scale);
+      const V w = hn::Mul(others, inverse);  // 1 - share without cancellation
+      const V q = hn::Mul(hn::Mul(other_squares, inverse), inverse);
+      loss = hn::MulAdd(hn::MulAdd(w, w, q), weight, loss);
+      const V inner = hn::MulSub(share, w, q);
+      const V scale = hn::Mul(hn::Add(weight, weight), inverse);
+      const V p_shift = hn::Mul(inner, scale), p_slope = hn::Mul(scale, inverse);
+      Store(p_shift, shift + off, p);
+      Store(p_slope, slope + off, p);
+      Store(shift_sum, sums + off, p);
+      Store(slope_sum, squares + off, p);
+      shift_sum = hn::Add(shift_sum, p_shift);
+      slope_sum = hn::Add(slope_sum, p_slope);
+      const V centred = hn::Mul(hn::Sub(inner, w), scale);
       for (int h = 0; h < H; ++h) {
-        const V g = hn::Mul(Load(relevant + off, h * P + p), centred);
+        const V g = hn::Mul(Load(batch.g_relevant + off, h * P + p), centred);
         Store(g, batch.g_relevant + off, h * P + p);
       }
     }
     Store(loss, batch.loss + off, 0);
 
+    // column becomes the factor of a_hl in g_hl.
+    V left_shift = hn::Zero(d), left_slope = hn::Zero(d);
+    for (int l = 0; l < P; ++l) {
+      const V others = hn::Add(left_shift, Load(sums + off, l));
+      const V slopes = hn::Add(left_slope, Load(squares + off, l));
+      left_shift = hn::Add(left_shift, Load(shift + off, l));
+      left_slope = hn::Add(left_slope, Load(slope + off, l));
+      Store(hn::MulAdd(slopes, Load(column + off, l), others), column + off, l);
+    }
+    for (int l = P; l < L; ++l) {
+      Store(hn::MulAdd(slope_sum, Load(column + off, l), shift_sum), column + off, l);
+    }
     for (int h = 0; h < H; ++h) {
       V row = hn::Zero(d);
-      for (int l = 0; l < L; ++l) {
-        V g = hn::Mul(Load(a, h * L + l), Load(factor + off, l));
-        if (l < P) g = hn::Add(g, Load(batch.g_relevant + off, h * P + l));
+      for (int l = 0; l < P; ++l) {
+        const V g = hn::MulAdd(Load(a, h * L + l), Load(column + off, l),
+                               Load(batch.g_relevant + off, h * P + l));
+        Store(g, a, h * L + l);
+        row = hn::Add(row, g);
+      }
+      for (int l = P; l < L; ++l) {
+        const V g = hn::Mul(Load(a, h * L + l), Load(column + off, l));
         Store(g, a, h * L + l);
         row = hn::Add(row, g);
       }

@@ -12,6 +12,8 @@
 #define HEADFLOW_MODEL_PER_HEAD_INL_H_
 #endif
 
+#include <type_traits>
+
 #include "core/simd_math-inl.h"
 #include "model/activation.h"
 #include "model/activations/lanes-inl.h"
@@ -74,25 +76,28 @@ struct PerHead {
   /// With e_hl = e^{chi_hl} and n_hp = e_hp e^{mu_hp}:
   ///   Z_hp = [e^{b_h}] + sum_{l != p} e_hl + n_hp   (the sum without l = p is accumulated
   /// from both ends, never by subtraction), so that every step is a small matrix product.
+  /// The factor v/H of the gradient is in s from the start.
   template <int P>
   static HWY_NOINLINE void Placements(const PlacementBatch& batch) {
     const int H = batch.heads, L = batch.tokens;
     const double scale = (kSink ? batch.v : 1.0) / H;
     double* inverse = batch.scratch;        // [H][P]  1 / Z_hp
     double* relevant = At(inverse, H * P);  // [H][P]  n_hp / Z_hp
-    double* s = At(relevant, H * P);        // [L][P]  2 w, zero at l = p
-    double* s_relevant = At(s, L * P);      // [P]     2 w at l = p
+    double* s = At(relevant, H * P);        // [L][P]  2 w v/H, zero at l = p
+    double* s_relevant = At(s, L * P);      // [P]     2 w v/H at l = p
     double* own = At(s_relevant, P);        // [P]     sum_h n_hp / Z_hp
     double* before = At(own, P);            // [L]     partial sums
+    double* sink = At(before, L);           // e^{b_h}, one number a head
+    if constexpr (kSink) ExpOfEach(batch.b, H, sink);
 
     for (int off = 0; off < kLanes; off += kStep) {
       double* e = batch.chi + off;
       for (int p = 0; p < P; ++p) Store(hn::Zero(d), own + off, p);
       for (int h = 0; h < H; ++h) {
         const double* eh = e + static_cast<std::ptrdiff_t>(h) * L * kLanes;
-        V sum = kSink ? simd::Exp(d, hn::Set(d, batch.b[h])) : hn::Zero(d);
+        V sum = kSink ? hn::Set(d, sink[h]) : hn::Zero(d);
         for (int l = 0; l < L; ++l) {
-          const V value = simd::Exp(d, Load(e, h * L + l));
+          const V value = simd::Exp2(d, Load(e, h * L + l));
           Store(value, e, h * L + l);
           if (l < P) Store(sum, before + off, l);
           sum = hn::Add(sum, value);
@@ -102,7 +107,7 @@ struct PerHead {
         HWY_UNROLL(8)
         for (int p = P - 1; p >= 0; --p) {
           const V noise = Load(eh, p);
-          const V n = hn::Mul(noise, simd::Exp(d, Load(batch.mu + off, h * P + p)));
+          const V n = hn::Mul(noise, simd::Exp2(d, Load(batch.mu + off, h * P + p)));
           const V Z = hn::Add(hn::Add(Load(before + off, p), after), n);
           const V inv = hn::Div(hn::Set(d, 1.0), Z);
           Store(inv, inverse + off, h * P + p);
@@ -113,62 +118,70 @@ struct PerHead {
         }
       }
 
-      // mean_lp = scale * sum_h e_hl / Z_hp, the loss, and s = 2 w.
+      // mean_lp = scale * sum_h e_hl / Z_hp, the loss, and s.
       V loss = Load(batch.loss + off, 0);
-      const auto residual = [&](V mean, int l, int p) HWY_ATTR {
-        V w = hn::NegMulAdd(mean, hn::Set(d, scale), hn::Set(d, l == p ? 1.0 : 0.0));
-        const V doubled = hn::Add(w, w);
-        if (batch.weight == nullptr) {
-          loss = hn::MulAdd(w, w, loss);
-          return doubled;
-        }
-        const V weight = Load(batch.weight + off, p);
-        loss = hn::MulAdd(hn::Mul(w, w), weight, loss);
-        return hn::Mul(doubled, weight);
+      V mean_w = hn::Zero(d);  // sum of w mean / scale, for v
+      const auto residual = [&](V mean, double target, int p) HWY_ATTR {
+        const V w = hn::NegMulAdd(mean, hn::Set(d, scale), hn::Set(d, target));
+        const V weighted = batch.weight ? hn::Mul(w, Load(batch.weight + off, p)) : w;
+        loss = hn::MulAdd(w, weighted, loss);
+        if constexpr (kSink) mean_w = hn::MulAdd(mean, weighted, mean_w);
+        return hn::Mul(weighted, hn::Set(d, 2.0 * scale));
       };
-      for (int l = 0; l < L; l += 2) {
-        const int second = l + 1 < L ? l + 1 : l;
-        V mean0[P], mean1[P];
-        HWY_UNROLL(8)
-        for (int p = 0; p < P; ++p) mean0[p] = mean1[p] = hn::Zero(d);
+      const auto mean_tile = [&](int l, auto tile) HWY_ATTR {
+        constexpr int kTokens = tile();
+        V mean[kTokens][P];
+        HWY_UNROLL(2)
+        for (int t = 0; t < kTokens; ++t) {
+          HWY_UNROLL(8)
+          for (int p = 0; p < P; ++p) mean[t][p] = hn::Zero(d);
+        }
         for (int h = 0; h < H; ++h) {
-          const V e0 = Load(e, h * L + l), e1 = Load(e, h * L + second);
+          V value[kTokens];
+          HWY_UNROLL(2)
+          for (int t = 0; t < kTokens; ++t) value[t] = Load(e, h * L + l + t);
           HWY_UNROLL(8)
           for (int p = 0; p < P; ++p) {
             const V inv = Load(inverse + off, h * P + p);
-            mean0[p] = hn::MulAdd(e0, inv, mean0[p]);
-            mean1[p] = hn::MulAdd(e1, inv, mean1[p]);
+            HWY_UNROLL(2)
+            for (int t = 0; t < kTokens; ++t) mean[t][p] = hn::MulAdd(value[t], inv, mean[t][p]);
           }
         }
-        HWY_UNROLL(8)
-        for (int p = 0; p < P; ++p) {
-          if (p == l) {
-            Store(residual(Load(own + off, p), l, p), s_relevant + off, p);
-            Store(hn::Zero(d), s + off, l * P + p);
-          } else {
-            Store(residual(mean0[p], l, p), s + off, l * P + p);
+        HWY_UNROLL(2)
+        for (int t = 0; t < kTokens; ++t) {
+          HWY_UNROLL(8)
+          for (int p = 0; p < P; ++p) {
+            if (p == l + t) {
+              Store(residual(Load(own + off, p), 1.0, p), s_relevant + off, p);
+              Store(hn::Zero(d), s + off, (l + t) * P + p);
+            } else {
+              Store(residual(mean[t][p], 0.0, p), s + off, (l + t) * P + p);
+            }
           }
         }
-        if (second == l) break;
-        HWY_UNROLL(8)
-        for (int p = 0; p < P; ++p) {
-          if (p == second) {
-            Store(residual(Load(own + off, p), second, p), s_relevant + off, p);
-            Store(hn::Zero(d), s + off, second * P + p);
-          } else {
-            Store(residual(mean1[p], second, p), s + off, second * P + p);
-          }
-        }
-      }
+      };
+      int l = 0;
+      for (; l + 2 <= L; l += 2) mean_tile(l, std::integral_constant<int, 2>());
+      if (l < L) mean_tile(l, std::integral_constant<int, 1>());
       Store(loss, batch.loss + off, 0);
+      if constexpr (kSink) {
+        AddTo(hn::Mul(mean_w, hn::Set(d, -2.0 / H)), batch.grad_v + off, 0);
+      }
 
-      // d_hp, then g summed over placements.
-      V inner_sum = hn::Zero(d);
+      // d_hp, then g summed over placements. Entries with l = p are zero in s.
       for (int h = 0; h < H; ++h) {
         V inner[P];
         HWY_UNROLL(8)
         for (int p = 0; p < P; ++p) inner[p] = hn::Zero(d);
-        for (int l = 0; l < L; ++l) {
+        HWY_UNROLL(8)
+        for (int l = 0; l < P; ++l) {
+          const V value = Load(e, h * L + l);
+          HWY_UNROLL(8)
+          for (int p = 0; p < P; ++p) {
+            if (p != l) inner[p] = hn::MulAdd(value, Load(s + off, l * P + p), inner[p]);
+          }
+        }
+        for (int l = P; l < L; ++l) {
           const V value = Load(e, h * L + l);
           HWY_UNROLL(8)
           for (int p = 0; p < P; ++p) {
@@ -177,6 +190,7 @@ struct PerHead {
         }
         V inv[P], shift[P];  // shift_p = inner_p / Z_p
         V shift_sum = hn::Zero(d);
+        V own_g[P];
         HWY_UNROLL(8)
         for (int p = 0; p < P; ++p) {
           inv[p] = Load(inverse + off, h * P + p);
@@ -185,9 +199,8 @@ struct PerHead {
           inner[p] = hn::MulAdd(inner[p], inv[p], hn::Mul(share, own_s));
           shift[p] = hn::Mul(inner[p], inv[p]);
           shift_sum = hn::Add(shift_sum, shift[p]);
-          const V centred = hn::Mul(hn::Sub(inner[p], own_s), hn::Set(d, scale));
-          Store(hn::Mul(share, centred), batch.g_relevant + off, h * P + p);
-          if constexpr (kSink) inner_sum = hn::Add(inner_sum, inner[p]);
+          own_g[p] = hn::Mul(share, hn::Sub(inner[p], own_s));
+          Store(own_g[p], batch.g_relevant + off, h * P + p);
         }
         // Sums of shift without one placement, from both ends.
         V others[P];
@@ -203,26 +216,36 @@ struct PerHead {
           others[p] = hn::Add(others[p], right);
           right = hn::Add(right, shift[p]);
         }
-        const auto gradient_row = [&](int l, V total) HWY_ATTR {
+        HWY_UNROLL(8)
+        for (int l = 0; l < P; ++l) {
+          V total = others[l];
+          HWY_UNROLL(8)
+          for (int p = 0; p < P; ++p) {
+            if (p != l) total = hn::NegMulAdd(inv[p], Load(s + off, l * P + p), total);
+          }
+          Store(hn::MulAdd(Load(e, h * L + l), total, own_g[l]), e, h * L + l);
+        }
+        for (int l = P; l < L; ++l) {
+          V total = shift_sum;
           HWY_UNROLL(8)
           for (int p = 0; p < P; ++p) {
             total = hn::NegMulAdd(inv[p], Load(s + off, l * P + p), total);
           }
-          return hn::Mul(hn::Mul(Load(e, h * L + l), hn::Set(d, scale)), total);
-        };
-        HWY_UNROLL(8)
-        for (int l = 0; l < P; ++l) {
-          const V own_g = Load(batch.g_relevant + off, h * P + l);
-          Store(hn::Add(gradient_row(l, others[l]), own_g), e, h * L + l);
+          Store(hn::Mul(Load(e, h * L + l), total), e, h * L + l);
         }
-        for (int l = P; l < L; ++l) Store(gradient_row(l, shift_sum), e, h * L + l);
         if constexpr (kSink) {
-          const V sink = hn::Mul(simd::Exp(d, hn::Set(d, batch.b[h])), hn::Set(d, scale));
-          AddTo(hn::Mul(sink, shift_sum), batch.grad_b + off, h);
+          AddTo(hn::Mul(hn::Set(d, sink[h]), shift_sum), batch.grad_b + off, h);
         }
       }
-      if constexpr (kSink) {
-        AddTo(hn::Mul(inner_sum, hn::Set(d, -1.0 / H)), batch.grad_v + off, 0);
+    }
+  }
+
+  /// out[h] = e^{b_h}; out has room for whole vectors.
+  static void ExpOfEach(const double* b, int H, double* out) {
+    for (int h = 0; h < H; h += kLanes) {
+      for (int i = 0; i < kLanes; ++i) out[h + i] = h + i < H ? b[h + i] : 0.0;
+      for (int off = 0; off < kLanes; off += kStep) {
+        hn::Store(simd::Exp(d, hn::Load(d, out + h + off)), d, out + h + off);
       }
     }
   }
