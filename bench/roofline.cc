@@ -102,7 +102,11 @@ void read_bandwidth(benchmark::State& state, std::size_t bytes) {
 
 void register_roofline() {
   benchmark::AddCustomContext("instruction_set", HWY_DYNAMIC_DISPATCH(InstructionSet)());
+#ifdef __clang__
   benchmark::AddCustomContext("compiler", __VERSION__);
+#else
+  benchmark::AddCustomContext("compiler", "GCC " __VERSION__);
+#endif
   // Two threads at once tell whether two cores are more than two halves of one.
   benchmark::RegisterBenchmark("fma_peak/1_thread", fma_peak)->UseRealTime();
   benchmark::RegisterBenchmark("fma_peak/2_thread", fma_peak)->Threads(2)->UseRealTime();

@@ -13,7 +13,9 @@ def check(entry):
     """True if the file is clean. The object file is newer than everything the source includes."""
     path = Path(entry["file"])
     stamp = build / "tidy" / path.relative_to(source).with_suffix(".stamp")
-    newest = max(f.stat().st_mtime for f in (path, build / entry["output"], source / ".clang-tidy"))
+    words = entry["command"].split()
+    built = build / words[words.index("-o") + 1]
+    newest = max(f.stat().st_mtime for f in (path, built, source / ".clang-tidy"))
     if stamp.exists() and stamp.stat().st_mtime > newest:
         return True
     # One instruction set is enough to read the vectorised files once.

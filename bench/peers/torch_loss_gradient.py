@@ -185,8 +185,8 @@ def run_case(shape, activation, N, repetitions):
 def blas_library():
     """The BLAS that torch ended up with; it matters, and torch does not tell."""
     with open("/proc/self/maps") as maps:
-        names = {os.path.basename(line.split()[-1]) for line in maps if "blas" in line}
-    return ", ".join(sorted(names)) or "its own BLAS"
+        names = {os.path.basename(line.split()[-1]) for line in maps}
+    return ", ".join(sorted(n for n in names if "blas" in n)) or "its own BLAS"
 
 
 def main():

@@ -163,6 +163,27 @@ void Outer(int rows, int columns, int stride, int tokens, int groups, const doub
   }
 }
 
+template <class T>
+void Lookup(int rows, int placements, const double* table, const T* index, double* out) {
+  for (int p = 0; p < placements; ++p) {
+#if HWY_MAX_BYTES >= 64
+    const hn::RebindToSigned<D> di;
+    const auto lanes = hn::IndicesFromVec(d, hn::ConvertTo(di, Sample(index + p * kLanes)));
+    for (int h = 0; h < rows; ++h) {
+      const V value = hn::TableLookupLanes(hn::Load(d, table + h * kLanes), lanes);
+      hn::Store(value, d, out + static_cast<std::ptrdiff_t>(h * placements + p) * kLanes);
+    }
+#else
+    for (int h = 0; h < rows; ++h) {
+      for (int i = 0; i < kLanes; ++i) {
+        const auto k = static_cast<std::ptrdiff_t>(index[p * kLanes + i]);
+        out[static_cast<std::ptrdiff_t>(h * placements + p) * kLanes + i] = table[h * kLanes + k];
+      }
+    }
+#endif
+  }
+}
+
 void CloseBatch(int count, int squared, const double* inverse_size, double* batch, double* total,
                 double* squares) {
   for (int off = 0; off < kLanes; off += kStep) {
@@ -188,6 +209,12 @@ void ScoresFloat(const double* W, int stride, int rows, int columns, const float
                  std::ptrdiff_t next, double* out) {
   Scores(W, stride, rows, columns, x, tokens, next, out);
 }
+void LookupDouble(int rows, int placements, const double* table, const double* index, double* out) {
+  Lookup(rows, placements, table, index, out);
+}
+void LookupFloat(int rows, int placements, const double* table, const float* index, double* out) {
+  Lookup(rows, placements, table, index, out);
+}
 void OuterDouble(int rows, int columns, int stride, int tokens, int groups, const double* g,
                  std::ptrdiff_t g_step, const double* x, std::ptrdiff_t x_step, double* sum) {
   Outer(rows, columns, stride, tokens, groups, g, g_step, x, x_step, sum);
@@ -206,6 +233,8 @@ namespace headflow {
 
 HWY_EXPORT(ScoresDouble);
 HWY_EXPORT(ScoresFloat);
+HWY_EXPORT(LookupDouble);
+HWY_EXPORT(LookupFloat);
 HWY_EXPORT(OuterDouble);
 HWY_EXPORT(OuterFloat);
 HWY_EXPORT(CloseBatch);
@@ -217,6 +246,12 @@ void lane_scores(const double* W, int stride, int rows, int columns, const doubl
 void lane_scores(const double* W, int stride, int rows, int columns, const float* x, int tokens,
                  std::ptrdiff_t next, double* out) {
   HWY_DYNAMIC_DISPATCH(ScoresFloat)(W, stride, rows, columns, x, tokens, next, out);
+}
+void lane_lookup(int rows, int placements, const double* table, const double* index, double* out) {
+  HWY_DYNAMIC_DISPATCH(LookupDouble)(rows, placements, table, index, out);
+}
+void lane_lookup(int rows, int placements, const double* table, const float* index, double* out) {
+  HWY_DYNAMIC_DISPATCH(LookupFloat)(rows, placements, table, index, out);
 }
 void lane_outer(int rows, int columns, int stride, int tokens, int groups, const double* g,
                 std::ptrdiff_t g_step, const double* x, std::ptrdiff_t x_step, double* sum) {

@@ -27,6 +27,13 @@ constexpr std::size_t kBlockBudget = 8 << 20;  // bytes of samples a worker rege
 constexpr std::int64_t kBlockGroups = 32;
 constexpr std::int64_t kFewestBatchGroups = 8;  // at least 64 batches where there are samples
 
+/// The prior as a mixture of at most 8 atoms, or null.
+const GaussianMixture* few_atoms(const Prior& prior) {
+  const auto* mixture = dynamic_cast<const GaussianMixture*>(&prior);
+  if (!mixture || mixture->uses_normals() || mixture->components().size() > kLanes) return nullptr;
+  return mixture;
+}
+
 hwy::AlignedFreeUniquePtr<double[]> allocate_lanes(std::size_t groups) {
   return hwy::AllocateAligned<double>(std::max<std::size_t>(1, groups) * kLanes);
 }
@@ -53,12 +60,15 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
   }
   const int L = problem.L(), H = problem.H(), F = problem.F();
   const int most = std::min(L, kMaxPlacements);
+  atoms_ = few_atoms(this->problem().prior());
+  atom_factor_ = Matrix::Zero(H, kLanes);
   placements_ = static_cast<int>(std::clamp<std::int64_t>(samples_ / 32, 1, most));
   draws_ = (samples_ + placements_ - 1) / placements_;
   groups_ = (draws_ + kLanes - 1) / kLanes;
-  group_size_ = (static_cast<std::size_t>(L) * static_cast<std::size_t>(F + H) +
-                 static_cast<std::size_t>(placements_ * F)) *
-                kLanes;
+  group_size_ =
+      (static_cast<std::size_t>(L) * static_cast<std::size_t>(F + H) +
+       static_cast<std::size_t>(placements_) * static_cast<std::size_t>(F + (atoms_ ? 1 : 0))) *
+      kLanes;
 
   const auto scores = static_cast<std::size_t>(L) * static_cast<std::size_t>(H) * kLanes;
   const std::size_t bytes = group_size_ * (single_precision_ ? 4 : 8);
@@ -146,8 +156,13 @@ void MonteCarlo::generate(std::int64_t group, Scratch& scratch, T* out) const {
   double z[kMostFeatures], t[kMostFeatures];
   for (int p = 0; p < P; ++p) {
     for (int i = 0; i < kLanes; ++i) {
-      for (int f = 0; f < F; ++f) z[f] = normals[(p * F + f) * kLanes + i];
-      prior.sample(uniforms[p * kLanes + i], z, t);
+      double& uniform = uniforms[p * kLanes + i];
+      if (prior.uses_normals()) {
+        for (int f = 0; f < F; ++f) z[f] = normals[(p * F + f) * kLanes + i];
+      }
+      prior.sample(uniform, z, t);
+      if (atoms_)
+        uniform = static_cast<double>(atoms_->component(uniform));  // kept, see group_size_
       for (int f = 0; f < F; ++f) theta[(p * F + f) * kLanes + i] = t[f];
     }
   }
@@ -213,6 +228,8 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
   if (request.second_moment) work.second_moment = lanes(batch, layout.second_moment());
   const double largest_b = point.b.cwiseAbs().maxCoeff() * std::numbers::log2e;
 
+  const bool look_up = atoms_ && a_priori_moderate_ && !request.second_moment;
+
   for (std::int64_t start = 0; start < count; start += chunk_groups_) {
     const auto groups = static_cast<int>(std::min(chunk_groups_, count - start));
     const T* chunk = samples + static_cast<std::size_t>(start) * group_size_;
@@ -225,7 +242,14 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
       // The next group comes from L3 or memory: it is fetched along with the work on this one.
       const auto next = static_cast<std::ptrdiff_t>(group_size_);
       lane_scores(weights_.data(), K, H, K, x, L, next, work.chi);
-      lane_scores(weights_.data(), K, H, F, theta, P, next, scratch.mu.get());
+      work.factor = nullptr;
+      if (look_up) {
+        work.factor = scratch.mu.get();
+        lane_lookup(H, P, atom_factor_.data(), theta + static_cast<std::ptrdiff_t>(P) * F * kLanes,
+                    scratch.mu.get());
+      } else {
+        lane_scores(weights_.data(), K, H, F, theta, P, next, scratch.mu.get());
+      }
 
       const std::int64_t first_sample = (first + start + n) * kLanes * P;
       work.weight = nullptr;
@@ -272,6 +296,12 @@ void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation
   weights_.leftCols(F) = point.m * std::numbers::log2e;  // scores in bits, see PlacementBatch
   weights_.rightCols(H) = point.R * std::numbers::log2e;
   a_priori_moderate_ = is_moderate(point);
+  if (atoms_) {
+    for (std::size_t k = 0; k < atoms_->components().size(); ++k) {
+      const Vector mu = weights_.leftCols(F) * atoms_->components()[k].mean;
+      for (int h = 0; h < H; ++h) atom_factor_(h, static_cast<Eigen::Index>(k)) = std::exp2(mu[h]);
+    }
+  }
 
   const std::size_t blocks = partial_.size() / (2 * static_cast<std::size_t>(entries_));
   workers_.for_each_block(blocks, [&](std::size_t block, int worker) {

@@ -67,7 +67,7 @@ class MonteCarlo final : public Engine {
   std::int64_t draws_;   // ceil(samples / P)
   std::int64_t groups_;  // of 8 draws
   std::int64_t block_groups_, chunk_groups_;
-  std::size_t group_size_;  // numbers of one group: noise [L][F+H], then theta [P][F]
+  std::size_t group_size_;  // numbers of one group: noise [L][F+H], theta [P][F], atom [P]
   bool single_precision_;
   std::uint64_t seed_;
   std::uint32_t draw_ = 0;
@@ -76,6 +76,9 @@ class MonteCarlo final : public Engine {
   Workers workers_;
   std::vector<Scratch> scratch_;
   std::variant<std::monostate, Buffer<double>, Buffer<float>> stored_;
+  /// The prior if it is a few atoms: then e^mu is looked up, not computed. Null otherwise.
+  const GaussianMixture* atoms_ = nullptr;
+  Matrix atom_factor_;           // H x 8: 2^mu of head and atom
   Matrix weights_;               // [m R], rows first
   std::vector<double> partial_;  // per block: sums, then sums of squares
   int entries_ = 0;              // numbers accumulated: loss, m, R, b, v, second moment

@@ -37,7 +37,8 @@ struct PlacementBatch {
   /// products of two sums of them, neither overflow nor vanish.
   bool moderate = false;
 
-  const double* mu = nullptr;       ///< [H][P] in
+  const double* mu = nullptr;       ///< [H][P] in; may be null if moderate and `factor` is given
+  const double* factor = nullptr;   ///< [H][P] in: 2^mu where the caller knows it; may be null
   const double* weight = nullptr;   ///< [P] in: 1, or 0 for lanes past the last sample; may be null
   double* chi = nullptr;            ///< [H][L] in: noise scores; out: sum over p of g_hl
   double* g_relevant = nullptr;     ///< [H][P] out: g_hp of sample p, the factor of theta_p

@@ -49,10 +49,13 @@ GaussianMixture::GaussianMixture(std::vector<MixtureComponent> components)
   cumulative_.back() = 1.0;
 }
 
-void GaussianMixture::sample(double uniform, const double* normals, double* theta) const {
+std::size_t GaussianMixture::component(double uniform) const {
   const auto it = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, uniform);
-  const auto& [weight, mean, factor] =
-      components_[static_cast<std::size_t>(it - cumulative_.begin())];
+  return static_cast<std::size_t>(it - cumulative_.begin());
+}
+
+void GaussianMixture::sample(double uniform, const double* normals, double* theta) const {
+  const auto& [weight, mean, factor] = components_[component(uniform)];
   for (Eigen::Index f = 0; f < mean.size(); ++f) {
     double value = mean[f];
     for (Eigen::Index j = 0; j < factor.cols(); ++j) value += factor(f, j) * normals[j];

@@ -43,6 +43,8 @@ class GaussianMixture final : public Prior {
   explicit GaussianMixture(std::vector<MixtureComponent> components);
 
   const std::vector<MixtureComponent>& components() const { return components_; }
+  /// The component that a uniform number chooses.
+  std::size_t component(double uniform) const;
 
   const Vector& mean() const override { return mean_; }
   const Matrix& covariance() const override { return covariance_; }

@@ -115,7 +115,7 @@ void Placements(const PlacementBatch& batch) {
     for (int p = P - 1; p >= 0; --p) {
       V n = hn::Zero(d);
       for (int h = 0; h < H; ++h) {
-        const V value = hn::Mul(Load(a, h * L + p), simd::Exp2(d, Load(batch.mu + off, h * P + p)));
+        const V value = hn::Mul(Load(a, h * L + p), SignalFactor(batch, off, h * P + p));
         Store(value, batch.g_relevant + off, h * P + p);
         n = hn::Add(n, value);
       }

@@ -9,7 +9,8 @@
 
 #include <hwy/highway.h>
 
-#include "core/random.h"
+#include "core/simd_math-inl.h"
+#include "model/activation.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headflow::HWY_NAMESPACE {
@@ -33,6 +34,12 @@ HWY_INLINE void Store(V value, double* base, int index) {
 }
 HWY_INLINE void AddTo(V value, double* base, int index) {
   Store(hn::Add(Load(base, index), value), base, index);
+}
+
+/// 2^mu of a head and placement, looked up if the caller knows it.
+HWY_INLINE V SignalFactor(const PlacementBatch& batch, int off, int index) {
+  if (batch.factor) return Load(batch.factor + off, index);
+  return simd::Exp2(d, Load(batch.mu + off, index));
 }
 
 }  // namespace headflow::HWY_NAMESPACE

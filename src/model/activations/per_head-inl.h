@@ -107,7 +107,7 @@ struct PerHead {
         HWY_UNROLL(8)
         for (int p = P - 1; p >= 0; --p) {
           const V noise = Load(eh, p);
-          const V n = hn::Mul(noise, simd::Exp2(d, Load(batch.mu + off, h * P + p)));
+          const V n = hn::Mul(noise, SignalFactor(batch, off, h * P + p));
           const V Z = hn::Add(hn::Add(Load(before + off, p), after), n);
           const V inv = hn::Div(hn::Set(d, 1.0), Z);
           Store(inv, inverse + off, h * P + p);
