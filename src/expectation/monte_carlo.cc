@@ -1,5 +1,7 @@
 #include "expectation/monte_carlo.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -244,9 +246,12 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
       lane_scores(weights_.data(), K, H, K, x, L, next, work.chi);
       work.factor = nullptr;
       if (look_up) {
+        const T* atom = theta + static_cast<std::ptrdiff_t>(P) * F * kLanes;
         work.factor = scratch.mu.get();
-        lane_lookup(H, P, atom_factor_.data(), theta + static_cast<std::ptrdiff_t>(P) * F * kLanes,
-                    scratch.mu.get());
+        lane_lookup(H, P, atom_factor_.data(), atom, scratch.mu.get());
+        for (const T* line = theta; line < atom + P * kLanes; line += kLanes) {
+          hwy::Prefetch(line + next);
+        }
       } else {
         lane_scores(weights_.data(), K, H, F, theta, P, next, scratch.mu.get());
       }
