@@ -164,20 +164,23 @@ void Outer(int rows, int columns, int stride, int tokens, int groups, const doub
 }
 
 template <class T>
-void Lookup(int rows, int placements, const double* table, const T* index, double* out) {
+void Lookup(int rows, int placements, const double* table, const T* index, std::ptrdiff_t next,
+            int row_step, int step, double* out) {
   for (int p = 0; p < placements; ++p) {
+    hwy::Prefetch(index + p * kLanes + next);
 #if HWY_MAX_BYTES >= 64
     const hn::RebindToSigned<D> di;
     const auto lanes = hn::IndicesFromVec(d, hn::ConvertTo(di, Sample(index + p * kLanes)));
     for (int h = 0; h < rows; ++h) {
       const V value = hn::TableLookupLanes(hn::Load(d, table + h * kLanes), lanes);
-      hn::Store(value, d, out + static_cast<std::ptrdiff_t>(h * placements + p) * kLanes);
+      hn::Store(value, d, out + static_cast<std::ptrdiff_t>(h * row_step + p * step) * kLanes);
     }
 #else
     for (int h = 0; h < rows; ++h) {
       for (int i = 0; i < kLanes; ++i) {
         const auto k = static_cast<std::ptrdiff_t>(index[p * kLanes + i]);
-        out[static_cast<std::ptrdiff_t>(h * placements + p) * kLanes + i] = table[h * kLanes + k];
+        out[static_cast<std::ptrdiff_t>(h * row_step + p * step) * kLanes + i] =
+            table[h * kLanes + k];
       }
     }
 #endif
@@ -209,11 +212,13 @@ void ScoresFloat(const double* W, int stride, int rows, int columns, const float
                  std::ptrdiff_t next, double* out) {
   Scores(W, stride, rows, columns, x, tokens, next, out);
 }
-void LookupDouble(int rows, int placements, const double* table, const double* index, double* out) {
-  Lookup(rows, placements, table, index, out);
+void LookupDouble(int rows, int placements, const double* table, const double* index,
+                  std::ptrdiff_t next, int row_step, int step, double* out) {
+  Lookup(rows, placements, table, index, next, row_step, step, out);
 }
-void LookupFloat(int rows, int placements, const double* table, const float* index, double* out) {
-  Lookup(rows, placements, table, index, out);
+void LookupFloat(int rows, int placements, const double* table, const float* index,
+                 std::ptrdiff_t next, int row_step, int step, double* out) {
+  Lookup(rows, placements, table, index, next, row_step, step, out);
 }
 void OuterDouble(int rows, int columns, int stride, int tokens, int groups, const double* g,
                  std::ptrdiff_t g_step, const double* x, std::ptrdiff_t x_step, double* sum) {
@@ -247,11 +252,13 @@ void lane_scores(const double* W, int stride, int rows, int columns, const float
                  std::ptrdiff_t next, double* out) {
   HWY_DYNAMIC_DISPATCH(ScoresFloat)(W, stride, rows, columns, x, tokens, next, out);
 }
-void lane_lookup(int rows, int placements, const double* table, const double* index, double* out) {
-  HWY_DYNAMIC_DISPATCH(LookupDouble)(rows, placements, table, index, out);
+void lane_lookup(int rows, int placements, const double* table, const double* index,
+                 std::ptrdiff_t next, int row_step, int step, double* out) {
+  HWY_DYNAMIC_DISPATCH(LookupDouble)(rows, placements, table, index, next, row_step, step, out);
 }
-void lane_lookup(int rows, int placements, const double* table, const float* index, double* out) {
-  HWY_DYNAMIC_DISPATCH(LookupFloat)(rows, placements, table, index, out);
+void lane_lookup(int rows, int placements, const double* table, const float* index,
+                 std::ptrdiff_t next, int row_step, int step, double* out) {
+  HWY_DYNAMIC_DISPATCH(LookupFloat)(rows, placements, table, index, next, row_step, step, out);
 }
 void lane_outer(int rows, int columns, int stride, int tokens, int groups, const double* g,
                 std::ptrdiff_t g_step, const double* x, std::ptrdiff_t x_step, double* sum) {

@@ -25,9 +25,12 @@ void lane_outer(int rows, int columns, int stride, int tokens, int groups, const
 void lane_outer(int rows, int columns, int stride, int tokens, int groups, const double* g,
                 std::ptrdiff_t g_step, const float* x, std::ptrdiff_t x_step, double* sum);
 
-/// out[h][p] = table[h * kLanes + index[p]], lane by lane: a table of 8 numbers a row.
-void lane_lookup(int rows, int placements, const double* table, const double* index, double* out);
-void lane_lookup(int rows, int placements, const double* table, const float* index, double* out);
+/// Group h * row_step + p * step of out = table[h * kLanes + index[p]], lane by lane: a table of
+/// 8 numbers a row. Prefetches index + next.
+void lane_lookup(int rows, int placements, const double* table, const double* index,
+                 std::ptrdiff_t next, int row_step, int step, double* out);
+void lane_lookup(int rows, int placements, const double* table, const float* index,
+                 std::ptrdiff_t next, int row_step, int step, double* out);
 
 /// total[j] += batch[j], and for j < squared: squares[j] += batch[j]^2 * inverse_size.
 /// Then batch = 0. inverse_size holds one number per lane.

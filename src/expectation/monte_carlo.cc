@@ -1,7 +1,5 @@
 #include "expectation/monte_carlo.h"
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -64,13 +62,16 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
   const int most = std::min(L, kMaxPlacements);
   atoms_ = few_atoms(this->problem().prior());
   atom_factor_ = Matrix::Zero(H, kLanes);
+  atom_theta_ = Matrix::Zero(F, kLanes);
+  for (std::size_t k = 0; atoms_ && k < atoms_->components().size(); ++k) {
+    atom_theta_.col(static_cast<Eigen::Index>(k)) = atoms_->components()[k].mean;
+  }
   placements_ = static_cast<int>(std::clamp<std::int64_t>(samples_ / 32, 1, most));
   draws_ = (samples_ + placements_ - 1) / placements_;
   groups_ = (draws_ + kLanes - 1) / kLanes;
-  group_size_ =
-      (static_cast<std::size_t>(L) * static_cast<std::size_t>(F + H) +
-       static_cast<std::size_t>(placements_) * static_cast<std::size_t>(F + (atoms_ ? 1 : 0))) *
-      kLanes;
+  group_size_ = (static_cast<std::size_t>(L) * static_cast<std::size_t>(F + H) +
+                 static_cast<std::size_t>(placements_) * static_cast<std::size_t>(atoms_ ? 1 : F)) *
+                kLanes;
 
   const auto scores = static_cast<std::size_t>(L) * static_cast<std::size_t>(H) * kLanes;
   const std::size_t bytes = group_size_ * (single_precision_ ? 4 : 8);
@@ -91,7 +92,8 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
   partial_.resize(blocks * 2 * static_cast<std::size_t>(entries_));
   weights_.resize(H, F + H);
 
-  const bool store = groups_ * static_cast<std::int64_t>(bytes) >> 20 < options.memory;
+  const bool store = static_cast<double>(groups_) * static_cast<double>(bytes) <
+                     static_cast<double>(options.memory) * 0x1p20;
   const auto block_size = static_cast<std::size_t>(block_groups_) * group_size_;
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
   for (Scratch& s : scratch_) {
@@ -99,6 +101,8 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
     const auto HP = static_cast<std::size_t>(H) * static_cast<std::size_t>(placements_);
     s.chi = allocate_lanes(chunk * static_cast<std::size_t>(H) * static_cast<std::size_t>(L));
     s.mu = allocate_lanes(HP);
+    s.theta =
+        allocate_lanes(chunk * static_cast<std::size_t>(placements_) * static_cast<std::size_t>(F));
     s.g_relevant = allocate_lanes(chunk * HP);
     s.work = allocate_lanes(Activation::scratch_size(H, L));
     s.weight = allocate_lanes(static_cast<std::size_t>(placements_));
@@ -107,7 +111,7 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
     s.total = allocate_lanes(static_cast<std::size_t>(entries_));
     s.squares = allocate_lanes(static_cast<std::size_t>(entries_));
     s.generated =
-        allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (F + 1)));
+        allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (2 * F + 1)));
     if (!store && single_precision_) s.block32 = hwy::AllocateAligned<float>(block_size);
     if (!store && !single_precision_) s.block64 = hwy::AllocateAligned<double>(block_size);
   }
@@ -150,22 +154,24 @@ void MonteCarlo::generate(std::int64_t group, Scratch& scratch, T* out) const {
 
   double* values = scratch.generated.get();
   fill_normals({seed_, Purpose::noise, draw_}, item, noise, values);
-  double* theta = values + static_cast<std::ptrdiff_t>(noise) * kLanes;
-  double* uniforms = theta + static_cast<std::ptrdiff_t>(P) * F * kLanes;
+  double* signal = values + static_cast<std::ptrdiff_t>(noise) * kLanes;
+  double* uniforms = signal + static_cast<std::ptrdiff_t>(P) * F * kLanes;
   double* normals = uniforms + static_cast<std::ptrdiff_t>(P) * kLanes;
   fill_uniforms({seed_, Purpose::signal_choice, draw_}, item, P, uniforms);
   if (prior.uses_normals()) fill_normals({seed_, Purpose::signal, draw_}, item, P * F, normals);
-  double z[kMostFeatures], t[kMostFeatures];
+  double z[kMostFeatures] = {}, theta[kMostFeatures];
   for (int p = 0; p < P; ++p) {
     for (int i = 0; i < kLanes; ++i) {
-      double& uniform = uniforms[p * kLanes + i];
+      const double uniform = uniforms[p * kLanes + i];
+      if (atoms_) {
+        signal[p * kLanes + i] = static_cast<double>(atoms_->component(uniform));
+        continue;
+      }
       if (prior.uses_normals()) {
         for (int f = 0; f < F; ++f) z[f] = normals[(p * F + f) * kLanes + i];
       }
-      prior.sample(uniform, z, t);
-      if (atoms_)
-        uniform = static_cast<double>(atoms_->component(uniform));  // kept, see group_size_
-      for (int f = 0; f < F; ++f) theta[(p * F + f) * kLanes + i] = t[f];
+      prior.sample(uniform, z, theta);
+      for (int f = 0; f < F; ++f) signal[(p * F + f) * kLanes + i] = theta[f];
     }
   }
   std::transform(values, values + group_size_, out, [](double x) { return static_cast<T>(x); });
@@ -238,22 +244,25 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
     double size[kLanes] = {};
     for (int n = 0; n < groups; ++n) {
       const T* x = chunk + static_cast<std::size_t>(n) * group_size_;
-      const T* theta = x + static_cast<std::ptrdiff_t>(L) * K * kLanes;
+      const T* signal = x + static_cast<std::ptrdiff_t>(L) * K * kLanes;
+      double* mu = scratch.mu.get();
       work.chi = lanes(scratch.chi.get(), n * H * L);
       work.g_relevant = lanes(scratch.g_relevant.get(), n * H * P);
       // The next group comes from L3 or memory: it is fetched along with the work on this one.
       const auto next = static_cast<std::ptrdiff_t>(group_size_);
       lane_scores(weights_.data(), K, H, K, x, L, next, work.chi);
       work.factor = nullptr;
-      if (look_up) {
-        const T* atom = theta + static_cast<std::ptrdiff_t>(P) * F * kLanes;
-        work.factor = scratch.mu.get();
-        lane_lookup(H, P, atom_factor_.data(), atom, scratch.mu.get());
-        for (const T* line = theta; line < atom + P * kLanes; line += kLanes) {
-          hwy::Prefetch(line + next);
+      if (atoms_) {
+        double* theta = lanes(scratch.theta.get(), n * P * F);
+        lane_lookup(F, P, atom_theta_.data(), signal, next, 1, F, theta);
+        if (look_up) {
+          lane_lookup(H, P, atom_factor_.data(), signal, next, P, 1, mu);
+          work.factor = mu;
+        } else {
+          lane_scores(weights_.data(), K, H, F, theta, P, 0, mu);
         }
       } else {
-        lane_scores(weights_.data(), K, H, F, theta, P, next, scratch.mu.get());
+        lane_scores(weights_.data(), K, H, F, signal, P, next, mu);
       }
 
       const std::int64_t first_sample = (first + start + n) * kLanes * P;
@@ -280,9 +289,14 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
     double* gradient = lanes(batch, layout.weights());
     lane_outer(H, K, K, L, groups, scratch.chi.get(), static_cast<std::ptrdiff_t>(H) * L * kLanes,
                chunk, step, gradient);
-    lane_outer(H, F, K, P, groups, scratch.g_relevant.get(),
-               static_cast<std::ptrdiff_t>(H) * P * kLanes,
-               chunk + static_cast<std::ptrdiff_t>(L) * K * kLanes, step, gradient);
+    const auto g_step = static_cast<std::ptrdiff_t>(H) * P * kLanes;
+    if (atoms_) {
+      lane_outer(H, F, K, P, groups, scratch.g_relevant.get(), g_step, scratch.theta.get(),
+                 static_cast<std::ptrdiff_t>(P) * F * kLanes, gradient);
+    } else {
+      lane_outer(H, F, K, P, groups, scratch.g_relevant.get(), g_step,
+                 chunk + static_cast<std::ptrdiff_t>(L) * K * kLanes, step, gradient);
+    }
     lane_close_batch(summed, squared, scratch.inverse_size.get(), batch, scratch.total.get(),
                      scratch.squares.get());
   }
@@ -367,7 +381,7 @@ MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {
   const auto p = static_cast<int>(index % placements_);
   Scratch scratch;
   scratch.generated =
-      allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (F + 1)));
+      allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (2 * F + 1)));
   std::vector<float> narrow(single_precision_ ? group_size_ : 0);
   std::vector<double> values(group_size_);
   if (single_precision_) {
@@ -380,7 +394,9 @@ MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {
   for (int j = 0; j < L * (F + H); ++j)
     out.x.data()[j] = values[static_cast<std::size_t>(j) * kLanes + lane];
   for (int f = 0; f < F; ++f) {
-    out.x(p, f) += values[static_cast<std::size_t>(L * (F + H) + p * F + f) * kLanes + lane];
+    const int position = L * (F + H) + (atoms_ ? p : p * F + f);
+    const double signal = values[static_cast<std::size_t>(position) * kLanes + lane];
+    out.x(p, f) += atoms_ ? atom_theta_(f, static_cast<Eigen::Index>(signal)) : signal;
   }
   return out;
 }

@@ -45,7 +45,7 @@ class MonteCarlo final : public Engine {
 
   /// Scratch of one worker; sized once.
   struct Scratch {
-    Buffer<double> chi, mu, g_relevant, work, weight, inverse_size;
+    Buffer<double> chi, mu, theta, g_relevant, work, weight, inverse_size;
     Buffer<double> batch, total, squares;
     Buffer<double> generated;
     Buffer<double> block64;
@@ -67,7 +67,7 @@ class MonteCarlo final : public Engine {
   std::int64_t draws_;   // ceil(samples / P)
   std::int64_t groups_;  // of 8 draws
   std::int64_t block_groups_, chunk_groups_;
-  std::size_t group_size_;  // numbers of one group: noise [L][F+H], theta [P][F], atom [P]
+  std::size_t group_size_;  // numbers of one group: noise [L][F+H], theta [P][F] or atom [P]
   bool single_precision_;
   std::uint64_t seed_;
   std::uint32_t draw_ = 0;
@@ -76,8 +76,10 @@ class MonteCarlo final : public Engine {
   Workers workers_;
   std::vector<Scratch> scratch_;
   std::variant<std::monostate, Buffer<double>, Buffer<float>> stored_;
-  /// The prior if it is a few atoms: then e^mu is looked up, not computed. Null otherwise.
+  /// The prior if it is a few atoms, else null: then samples hold the number of the atom, and
+  /// theta and e^mu are looked up.
   const GaussianMixture* atoms_ = nullptr;
+  Matrix atom_theta_;            // F x 8
   Matrix atom_factor_;           // H x 8: 2^mu of head and atom
   Matrix weights_;               // [m R], rows first
   std::vector<double> partial_;  // per block: sums, then sums of squares
