@@ -4,7 +4,7 @@ PYTHON ?= /usr/bin/python3
 RESULTS ?= results/paper
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
 
-.PHONY: paper test build bench format clean
+.PHONY: help paper test build bench format clean
 
 paper: ## build, compute the paper's figures and draw them
 	@scripts/install-packages build draw
@@ -36,5 +36,8 @@ bench: ## measure against PyTorch and the machine's limits; rewrites docs/perfor
 format: ## clang-format every source file
 	@git ls-files '*.cc' '*.h' | xargs clang-format -i
 
-clean:
+clean: ## remove what was built
 	@rm -rf build build-bench build-sanitize
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\): ## /  make \1\t/p' Makefile | expand -t 16

@@ -25,6 +25,15 @@ int run(Invocation& call) {
   }
   if (!session.output.empty()) check_writable(session.output);
   print_notes(problem, call.quiet);
+  for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
+    if (session.flow.init == "noise" && !session.keys.origin(key).empty() && !call.quiet) {
+      fmt::print(stderr,
+                 "headflow: note: {} is not used: the flow starts from noise "
+                 "(--init point starts from [point])\n",
+                 key);
+      break;
+    }
+  }
 
   const std::unique_ptr<Engine> engine = make_engine(problem, session.engine);
   Trajectory trajectory;
@@ -44,6 +53,10 @@ int run(Invocation& call) {
                                         {"point", to_json(trajectory.point.back())},
                                         {"steps", summary.steps},
                                         {"evaluations", summary.evaluations},
+                                        {"engine", engine->name()},
+                                        {"error_kind", to_string(engine->error_kind())},
+                                        {"samples", engine->samples()},
+                                        {"seed", session.engine.seed},
                                         {"seconds", summary.seconds},
                                         {"output", session.output}};
     fmt::print("{}\n", out.dump(2));
@@ -84,7 +97,7 @@ const Command& flow_command() {
       "the trajectory as netCDF (xarray.open_dataset reads it; docs/result_format.md).\n\n"
       "example:\n"
       "  headflow flow --tokens 4 --heads 2 --features 2 --nu 2,2 --time 100 --output run.nc\n",
-      {"problem", "flow", "point", "run", "program"},
+      {"problem", "flow", "point", "run", "result", "program"},
       true,
       false,
       run};

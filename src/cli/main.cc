@@ -89,7 +89,7 @@ void print_overview() {
       "\n  headflow COMMAND --help   flags of a command, with their defaults\n"
       "  headflow --version        version and commit\n\n"
       "Every flag is also a key of the configuration file, in the table named in brackets by\n"
-      "--help; a flag wins over the file. Matrices are written 1,0;0,1 on the command line.\n\n"
+      "--help; a flag wins over the file. Matrices are written '1,0;0,1' on the command line.\n\n"
       "exit codes: 0 done, 2 bad input or file, 3 the flow diverged, 130 interrupted\n");
 }
 
@@ -141,7 +141,10 @@ int run(int argc, char** argv) {
     return kSuccess;
   }
   std::string line = "headflow";
-  for (const std::string& argument : arguments) line += " " + argument;
+  for (const std::string& argument : arguments) {
+    const bool plain = argument.find_first_of(" ;&|<>()[]$*'\"\\") == std::string::npos;
+    line += plain ? " " + argument : " '" + argument + "'";
+  }
   std::vector<std::string> names;
   for (const Command* command : commands()) {
     if (arguments[0] == command->name) {

@@ -78,7 +78,7 @@ const Command& paper_command() {
       "Runs what the paper's figures need (now: 2 and 15) and writes one result file a run into\n"
       "the folder given by --output (results/paper). Runs that are up to date are kept.\n"
       "make paper does this and draws the pictures.\n",
-      {"program"},
+      {"result", "program"},
       false,
       true,
       run};

@@ -17,11 +17,13 @@ class Error : public std::runtime_error {
 };
 
 /// An option has a value that breaks a rule. The key is the name used everywhere
-/// ("problem.tokens"), so that a front end can say where the value was written.
+/// ("problem.tokens"), so that a front end can say where the value was written. An empty value
+/// means that there is none.
 class OptionError : public Error {
  public:
   OptionError(std::string key, std::string value, std::string rule)
-      : Error(fmt::format("{} = {}: {}", key, value, rule)),
+      : Error(value.empty() ? fmt::format("{} is missing: {}", key, rule)
+                            : fmt::format("{} = {}: {}", key, value, rule)),
         key_(std::move(key)),
         value_(std::move(value)),
         rule_(std::move(rule)) {}

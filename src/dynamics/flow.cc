@@ -215,6 +215,11 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
       running = false;
       summary.outcome = FlowOutcome::reached_time;
       summary.message = fmt::format("stopped at tau = {:g}, as asked", options.time);
+      if (options.gradient_tolerance > 0) {
+        summary.message +=
+            fmt::format("; the norm of the gradient, about {:.3g}, is not below {:g}",
+                        integrator->speed(), options.gradient_tolerance);
+      }
     } else if (options.gradient_tolerance > 0 &&
                integrator->speed() < 2.0 * options.gradient_tolerance &&
                field(y.data(), velocity.data()) && velocity.norm() < options.gradient_tolerance) {

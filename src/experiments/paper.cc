@@ -44,7 +44,9 @@ const std::vector<PaperFigure>& paper_figures() {
       "plane_softmax_flipping_H2", "plane_softmax_flipping_H4", "plane_softmax_flipping_H5",
       "plane_softmax_flipping_H8"};
   static const std::vector<PaperFigure> figures = {
-      {"2", "Evolution of the heads, flipping spike", plane},
+      {"2",
+       "Evolution of the heads, flipping spike",
+       {"plane_softmax_flipping_H2", "plane_softmax_flipping_H5", "plane_softmax_flipping_H8"}},
       {"15", "Heads in the plane for H = 2, 4, 5, 8, flipping spike", plane}};
   return figures;
 }

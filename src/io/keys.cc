@@ -73,9 +73,19 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-/// "1,2;3,4" as a matrix.
+/// "1,2;3,4" or, as in a file, "[[1, 2], [3, 4]]" as a matrix.
 Value parse_matrix(const std::string& text) {
-  const std::vector<std::string> rows = split(text, ';');
+  std::string plain;
+  for (const char c : text) {
+    if (c == ' ' || c == '[') continue;
+    if (c == ',' && plain.ends_with(']')) {
+      plain.back() = ';';
+    } else {
+      plain += c;
+    }
+  }
+  while (plain.ends_with(']')) plain.pop_back();
+  const std::vector<std::string> rows = split(plain, ';');
   const std::size_t columns = split(rows.front(), ',').size();
   Matrix out(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(columns));
   bool good = true;

@@ -70,6 +70,8 @@ TEST_F(KeysTest, FlagsAreParsedLikeFiles) {
   for (const Key& key : session.keys.all()) {
     if (key.name == "nu") session.keys.set_text(key, "2,1.5", "--nu");
     if (key.name == "points") session.keys.set_text(key, "1,0;0,-1", "--points");
+    if (key.name == "covariance") session.keys.set_text(key, "[[1, 2], [3, 4]]", "--covariance");
+    if (key.name == "mean") session.keys.set_text(key, "[5, 6]", "--mean");
     if (key.name == "samples") session.keys.set_text(key, "1e6", "--samples");
     if (key.name == "tokens") {
       EXPECT_THROW(session.keys.set_text(key, "4x", "--tokens"), OptionError);
@@ -77,6 +79,9 @@ TEST_F(KeysTest, FlagsAreParsedLikeFiles) {
   }
   EXPECT_EQ(session.problem.prior_parameters["nu"](0, 1), 1.5);
   EXPECT_EQ(session.problem.prior_parameters["points"](1, 1), -1.0);
+  EXPECT_EQ(session.problem.prior_parameters["covariance"],
+            Matrix((Matrix(2, 2) << 1, 2, 3, 4).finished()));
+  EXPECT_EQ(session.problem.prior_parameters["mean"], Matrix((Matrix(1, 2) << 5, 6).finished()));
   EXPECT_EQ(session.engine.samples, 1000000);
 }
 

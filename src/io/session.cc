@@ -93,7 +93,7 @@ Session::Session() {
            "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
   keys.add("program", "threads", engine.threads,
            "threads, 0 for all cores; never changes a result");
-  keys.add("program", "output", output, "result file (netCDF)");
+  keys.add("result", "output", output, "result file (netCDF); for the command paper, a folder");
 }
 
 Point Session::flow_start(const Problem& checked) const {

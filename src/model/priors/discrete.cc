@@ -11,7 +11,7 @@ namespace {
 std::unique_ptr<Prior> make(int F, const PriorParameters& parameters) {
   const auto given = parameters.find("points");
   if (given == parameters.end()) {
-    throw OptionError("problem.points", "(missing)",
+    throw OptionError("problem.points", "",
                       "the discrete prior needs points = [[...], ...], one row of F numbers each");
   }
   const Matrix& points = given->second;
