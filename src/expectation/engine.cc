@@ -1,5 +1,8 @@
 #include "expectation/engine.h"
 
+#include <array>
+#include <utility>
+
 #include "core/error.h"
 #include "core/suggest.h"
 #include "expectation/monte_carlo.h"
@@ -9,13 +12,42 @@ namespace headflow {
 std::string_view to_string(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::standard_error: return "Monte-Carlo standard error";
+    case ErrorKind::randomisations: return "standard error over randomisations";
+    case ErrorKind::refinement: return "refinement difference";
   }
   return "unknown";
 }
 
+void Engine::hessian_product(const Point& point, const Point& direction, Point& out) {
+  const double size = direction.norm();
+  out = Point::zero(point.heads(), point.features());
+  if (size == 0.0) return;
+  const double step = 1e-3 / size;
+  Vector x(point.size()), d(point.size()), g(point.size()), sum = Vector::Zero(point.size());
+  point.pack(x.data());
+  direction.pack(d.data());
+  Evaluation evaluation;
+  Point moved = point;
+  constexpr std::array<std::pair<double, double>, 4> kStencil{
+      {{-2.0, 1.0 / 12}, {-1.0, -2.0 / 3}, {1.0, 2.0 / 3}, {2.0, -1.0 / 12}}};
+  for (const auto& [at, weight] : kStencil) {
+    const Vector y = x + at * step * d;
+    moved.unpack(y.data());
+    evaluate(moved, {.loss_error = false}, evaluation);
+    evaluation.grad.pack(g.data());
+    sum += weight / step * g;
+  }
+  out.unpack(sum.data());
+}
+
+std::vector<std::string> engine_names() { return {"mc"}; }
+
 std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options) {
-  if (options.engine == "mc") return std::make_unique<MonteCarlo>(problem, options);
-  throw OptionError("run.engine", in_quotes(options.engine), one_of({"mc"}, options.engine));
+  if (options.engine == "mc" || options.engine == "auto") {
+    return std::make_unique<MonteCarlo>(problem, options);
+  }
+  throw OptionError("run.engine", in_quotes(options.engine),
+                    one_of(engine_names(), options.engine));
 }
 
 }  // namespace headflow

@@ -6,12 +6,13 @@
 //   chi_hl = sum_f m_hf chi*_fl + sum_h' R_hh' xi_h'l,  chi*_l ~ N(delta_{l,eps} theta, I_F)
 //
 // Every engine evaluates this same function; they differ in how, and in what their error
-// means. Between two calls of refresh() an engine is a smooth deterministic function.
+// means. Between two calls of refresh() or adapt() an engine is a smooth deterministic function.
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/problem.h"
 
@@ -20,12 +21,19 @@ namespace headflow {
 /// What the errors that an engine reports are.
 enum class ErrorKind {
   standard_error,  ///< one standard deviation of the estimate over independent samples
+  randomisations,  ///< the same over independent randomisations of one set of points
+  refinement,      ///< a bound from the difference to a finer rule
 };
 std::string_view to_string(ErrorKind kind);
 
+/// Samples of an engine that is not told how many.
+inline constexpr std::int64_t kDefaultSamples = 100'000;
+
 struct EngineOptions {
-  std::string engine = "mc";          ///< which engine: mc
-  std::int64_t samples = 100'000;     ///< Monte-Carlo samples
+  std::string engine = "auto";        ///< auto, or one of engine_names()
+  double tolerance = 1e-6;            ///< absolute error asked of auto and factorised
+  std::int64_t samples = 0;           ///< of mc and qmc, all randomisations; 0: 100,000
+  int randomisations = 16;            ///< of qmc, independent
   std::uint64_t seed = 1;             ///< seed of every random number
   std::string precision = "float64";  ///< storage of the samples: float64 or float32
   std::int64_t memory = 2048;         ///< MiB of samples to keep; beyond, they are made anew
@@ -34,6 +42,7 @@ struct EngineOptions {
 
 /// What to compute beyond the loss, its error and the gradient.
 struct Request {
+  bool loss_error = true;  ///< may be left out where it costs extra (out.loss_error is then 0)
   bool gradient_error = false;
   bool second_moment = false;  ///< E[sum_l g_hl g_h'l] with g = d loss / d chi
 };
@@ -56,6 +65,10 @@ class Engine {
   const Problem& problem() const { return problem_; }
   virtual std::string_view name() const = 0;
   virtual ErrorKind error_kind() const = 0;
+  /// The absolute error that was asked for; 0 if the engine works with what samples it has.
+  virtual double tolerance() const { return 0; }
+  /// False if Request::second_moment is beyond the engine.
+  virtual bool has_second_moment() const { return true; }
   /// Samples or nodes of one evaluation.
   virtual std::int64_t samples() const = 0;
 
@@ -63,11 +76,28 @@ class Engine {
   virtual void evaluate(const Point& point, const Request& request, Evaluation& out) = 0;
 
   /// Replaces the samples by the independent set number `draw` (0 is the first one).
-  virtual void refresh(std::uint32_t draw) = 0;
+  /// Engines without samples have nothing to replace.
+  virtual void refresh(std::uint32_t /*draw*/) {}
+
+  /// Places the nodes for points near this one; engines with samples have nothing to place.
+  /// An engine that was never adapted adapts itself to the first point it sees.
+  virtual void adapt(const Point& /*point*/) {}
+
+  /// Hessian of the loss times a direction, at a point, with the nodes of `evaluate`. Here by
+  /// differences of the gradient, good to about 1e-9; an engine may do better.
+  virtual void hessian_product(const Point& point, const Point& direction, Point& out);
+
+  /// Why this engine was taken, if it was chosen by `auto`.
+  const std::string& reason() const { return reason_; }
+  void set_reason(std::string reason) { reason_ = std::move(reason); }
 
  private:
   Problem problem_;
+  std::string reason_;
 };
+
+/// Engines that can be asked for by name, `auto` apart.
+std::vector<std::string> engine_names();
 
 /// Throws OptionError for an unknown engine or a bad option.
 std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options);

@@ -42,7 +42,7 @@ hwy::AlignedFreeUniquePtr<double[]> allocate_lanes(std::size_t groups) {
 
 MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
     : Engine(problem),
-      samples_(options.samples),
+      samples_(options.samples == 0 ? kDefaultSamples : options.samples),
       single_precision_(options.precision == "float32"),
       seed_(options.seed),
       theta_bound_(problem.prior().largest(kLargestNormal)),
