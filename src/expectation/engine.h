@@ -82,6 +82,8 @@ class Engine {
   /// Places the nodes for points near this one; engines with samples have nothing to place.
   /// An engine that was never adapted adapts itself to the first point it sees.
   virtual void adapt(const Point& /*point*/) {}
+  /// Adapts if the point is so far from where the nodes were placed that they may fail it.
+  virtual bool follow(const Point& /*point*/) { return false; }
 
   /// Hessian of the loss times a direction, at a point, with the nodes of `evaluate`. Here by
   /// differences of the gradient, good to about 1e-9; an engine may do better.

@@ -14,11 +14,20 @@
 
 namespace headflow {
 
+/// How an activation's denominators depend on the tokens; what the factorised engine needs.
+enum class Factorisation {
+  none,             ///< not a sum of exponentials over tokens: sampled engines only
+  heads,            ///< each head is normalised by its own sum: softmax
+  heads_with_sink,  ///< that sum plus e^b, output times v: softmax-1
+  joint,            ///< all heads share one sum of e^(chi + b): B-softmax
+};
+
 struct ActivationInfo {
   std::string_view name;     ///< as in configuration files
   std::string_view formula;  ///< sigma_hl, for help and docs
   bool trains_b;
   bool trains_v;
+  Factorisation factorisation = Factorisation::none;
 };
 
 /// Eight noise draws, each serving `placements` samples: in sample p token p is the

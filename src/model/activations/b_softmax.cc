@@ -194,7 +194,8 @@ const Activation& b_softmax() {
       {.name = "b-softmax",
        .formula = "e^(chi_hl + b_h) / ((1/H) sum_h,l e^(chi_hl + b_h))",
        .trains_b = true,
-       .trains_v = false},
+       .trains_v = false,
+       .factorisation = Factorisation::joint},
       [] { return HWY_DYNAMIC_DISPATCH(BSoftmaxKernels)(); });
   return activation;
 }

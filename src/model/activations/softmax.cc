@@ -23,7 +23,8 @@ const Activation& softmax() {
   static const Activation activation({.name = "softmax",
                                       .formula = "e^chi_hl / sum_l e^chi_hl",
                                       .trains_b = false,
-                                      .trains_v = false},
+                                      .trains_v = false,
+                                      .factorisation = Factorisation::heads},
                                      [] { return HWY_DYNAMIC_DISPATCH(SoftmaxKernels)(); });
   return activation;
 }

@@ -23,7 +23,8 @@ const Activation& softmax_1() {
   static const Activation activation({.name = "softmax-1",
                                       .formula = "v e^chi_hl / (e^b_h + sum_l e^chi_hl)",
                                       .trains_b = true,
-                                      .trains_v = true},
+                                      .trains_v = true,
+                                      .factorisation = Factorisation::heads_with_sink},
                                      [] { return HWY_DYNAMIC_DISPATCH(Softmax1Kernels)(); });
   return activation;
 }

@@ -1,0 +1,228 @@
+#include "expectation/factorised/factorised.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+
+namespace headflow {
+
+using factorised::Dual;
+using factorised::LossAndBars;
+using factorised::Parameters;
+using factorised::Quadrature;
+using factorised::TokenLaws;
+
+namespace {
+
+constexpr double kSafety = 2.0;       // of the difference to a finer rule
+constexpr double kExtraDigits = 4.0;  // how much finer (natural logarithm)
+constexpr double kRounding = 2e-14;
+constexpr int kMostAttempts = 6;
+
+const GaussianMixture& mixture(const Problem& problem) {
+  const std::string reason = Factorised::why_not(problem);
+  if (!reason.empty()) {
+    throw OptionError("run.engine", "\"factorised\"",
+                      fmt::format("cannot be used: {}; use \"qmc\" or \"mc\"", reason));
+  }
+  return dynamic_cast<const GaussianMixture&>(problem.prior());
+}
+
+Parameters<double> parameters(const Point& point) {
+  Parameters<double> out;
+  out.H = point.heads();
+  out.F = point.features();
+  out.m.assign(point.m.data(), point.m.data() + point.m.size());
+  out.R.assign(point.R.data(), point.R.data() + point.R.size());
+  out.b.assign(point.b.data(), point.b.data() + point.b.size());
+  out.v = point.v;
+  return out;
+}
+
+Parameters<Dual> with_tangent(const Point& point, const Point& direction) {
+  const Parameters<double> x = parameters(point), d = parameters(direction);
+  Parameters<Dual> out;
+  out.H = x.H;
+  out.F = x.F;
+  const auto zip = [](const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<Dual> both;
+    for (std::size_t i = 0; i < a.size(); ++i) both.emplace_back(a[i], b[i]);
+    return both;
+  };
+  out.m = zip(x.m, d.m);
+  out.R = zip(x.R, d.R);
+  out.b = zip(x.b, d.b);
+  out.v = {x.v, d.v};
+  return out;
+}
+
+template <class S>
+Parameters<S> gradient(const factorised::SignalComponents& signal, const Parameters<S>& point,
+                       const LossAndBars<S>& bars) {
+  Parameters<S> grad;
+  grad.m.assign(point.m.size(), S(0.0));
+  grad.R.assign(point.R.size(), S(0.0));
+  grad.b = bars.b;
+  grad.v = bars.v;
+  factorised::pull_back(signal, point, bars.laws, grad);
+  return grad;
+}
+
+template <class S, class Part>
+void to_point(const Parameters<S>& from, const Part& part, Point& out) {
+  const auto fill = [&](const std::vector<S>& values, double* to) {
+    for (std::size_t i = 0; i < values.size(); ++i) to[i] = part(values[i]);
+  };
+  fill(from.m, out.m.data());
+  fill(from.R, out.R.data());
+  fill(from.b, out.b.data());
+  out.v = part(from.v);
+}
+
+double largest_difference(const Point& a, const Point& b) {
+  return std::max({(a.m - b.m).cwiseAbs().maxCoeff(), (a.R - b.R).cwiseAbs().maxCoeff(),
+                   (a.b - b.b).cwiseAbs().maxCoeff(), std::abs(a.v - b.v)});
+}
+
+}  // namespace
+
+std::string Factorised::why_not(const Problem& problem) {
+  const ActivationInfo& info = problem.activation().info();
+  if (info.factorisation == Factorisation::none) {
+    return fmt::format("the activation {} does not factorise over tokens", info.name);
+  }
+  if (!dynamic_cast<const GaussianMixture*>(&problem.prior())) {
+    return "the prior is no mixture of Gaussians and atoms";
+  }
+  return "";
+}
+
+Factorised::Factorised(const Problem& problem, const EngineOptions& options)
+    : Engine(problem),
+      tolerance_(options.tolerance),
+      workers_(options.threads),
+      signal_(mixture(this->problem())),
+      shape_{problem.L(), problem.H(),
+             problem.activation().info().factorisation == Factorisation::heads_with_sink, &signal_,
+             &workers_} {
+  if (!(tolerance_ >= 1e-12 && tolerance_ <= 0.1)) {
+    throw OptionError("run.tolerance", fmt::format("{:g}", tolerance_),
+                      "must be from 1e-12 to 0.1");
+  }
+}
+
+std::unique_ptr<Quadrature> Factorised::plan(const Parameters<double>& point, double digits) const {
+  TokenLaws<double> laws;
+  factorised::token_laws(signal_, point, laws);
+  return problem().activation().info().factorisation == Factorisation::joint
+             ? factorised::joint_quadrature(shape_, laws, point.b, digits)
+             : factorised::heads_quadrature(shape_, laws, point.b, digits);
+}
+
+void Factorised::run(Quadrature& quadrature, const Parameters<double>& point, double& loss,
+                     Point& grad) {
+  factorised::token_laws(signal_, point, laws_);
+  const bool scaled = problem().activation().info().trains_v;
+  quadrature.evaluate(laws_, point.b, scaled ? point.v : 1.0, bars_);
+  loss = bars_.loss;
+  grad = Point::zero(point.H, point.F);
+  to_point(gradient(signal_, point, bars_), [](double x) { return x; }, grad);
+}
+
+void Factorised::adapt(const Point& point) {
+  here_ = parameters(point);
+  factorised::token_laws(signal_, here_, adapted_laws_);
+  adapted_b_ = here_.b;
+  // The planned digits are a guess that is checked: refine until two rules agree.
+  double digits = std::log(1 / tolerance_) + 1.5;
+  nodes_ = plan(here_, digits);
+  finer_ = nodes_ ? plan(here_, digits + kExtraDigits) : nullptr;
+  double loss[2];
+  Point grad[2];
+  if (nodes_) run(*nodes_, here_, loss[0], grad[0]);
+  for (int attempt = 0; finer_ && attempt < kMostAttempts; ++attempt) {
+    run(*finer_, here_, loss[1], grad[1]);
+    const double difference =
+        std::max(std::abs(loss[1] - loss[0]), largest_difference(grad[1], grad[0]));
+    if (kSafety * difference + kRounding <= tolerance_) break;
+    std::unique_ptr<Quadrature> next = plan(here_, digits += kExtraDigits / 2 * (attempt + 1));
+    std::unique_ptr<Quadrature> finer = next ? plan(here_, digits + kExtraDigits) : nullptr;
+    if (!finer) break;
+    nodes_ = std::move(next);
+    finer_ = std::move(finer);
+    run(*nodes_, here_, loss[0], grad[0]);
+  }
+}
+
+bool Factorised::follow(const Point& point) {
+  const Parameters<double> now = parameters(point);
+  factorised::token_laws(signal_, now, laws_);
+  bool moved = !nodes_;
+  const TokenLaws<double>& then = adapted_laws_;
+  for (int c = 0; c < signal_.count() && !moved; ++c) {
+    for (int h = 0; h < problem().H() && !moved; ++h) {
+      const double scale = 0.3 + std::sqrt(std::max(0.0, then.q(c, h, h)));
+      const double b = std::abs(now.b[static_cast<std::size_t>(h)] -
+                                adapted_b_[static_cast<std::size_t>(h)]);
+      moved = std::abs(laws_.mean(c, h) - then.mean(c, h)) > 0.2 * scale || b > 0.3;
+      for (int k = 0; k <= h && !moved; ++k) {
+        const double other = 0.3 + std::sqrt(std::max(0.0, then.q(c, k, k)));
+        moved = std::abs(laws_.q(c, h, k) - then.q(c, h, k)) > 0.2 * scale * other;
+      }
+    }
+  }
+  if (moved) adapt(point);
+  return moved;
+}
+
+void Factorised::ensure_adapted(const Point& point) {
+  problem().check(point);
+  if (!nodes_) adapt(point);
+  if (!nodes_) {
+    throw Error(
+        "the factorised engine needs too many nodes at this point (very large scores in many "
+        "dimensions): raise run.tolerance, or use --engine qmc or mc");
+  }
+}
+
+void Factorised::evaluate(const Point& point, const Request& request, Evaluation& out) {
+  if (request.second_moment) {
+    throw OptionError("run.engine", "\"factorised\"",
+                      "has no second moments of the gradient, which flow.kappa needs; use \"mc\"");
+  }
+  ensure_adapted(point);
+  here_ = parameters(point);
+  run(*nodes_, here_, out.loss, out.grad);
+  out.loss_error = 0;
+  if (!request.loss_error && !request.gradient_error) return;
+  double loss = std::numeric_limits<double>::infinity();
+  Point grad = out.grad;
+  if (finer_) run(*finer_, here_, loss, grad);
+  const double in_grad = largest_difference(grad, out.grad);
+  out.loss_error = kSafety * std::max(std::abs(loss - out.loss), 0.1 * in_grad) + kRounding;
+  if (!request.gradient_error) return;
+  const double each = finer_ ? kSafety * std::max(in_grad, 0.1 * std::abs(loss - out.loss)) + kRounding
+                             : loss;
+  const ActivationInfo& info = problem().activation().info();
+  out.grad_error = Point::zero(point.heads(), point.features());
+  out.grad_error.m.setConstant(each);
+  out.grad_error.R.setConstant(each);
+  if (info.trains_b) out.grad_error.b.setConstant(each);
+  if (info.trains_v) out.grad_error.v = each;
+}
+
+void Factorised::hessian_product(const Point& point, const Point& direction, Point& out) {
+  ensure_adapted(point);
+  const Parameters<Dual> at = with_tangent(point, direction);
+  TokenLaws<Dual> laws;
+  factorised::token_laws(signal_, at, laws);
+  LossAndBars<Dual> bars;
+  const bool scaled = problem().activation().info().trains_v;
+  nodes_->evaluate(laws, at.b, scaled ? at.v : Dual(1.0), bars);
+  out = Point::zero(point.heads(), point.features());
+  to_point(gradient(signal_, at, bars), [](const Dual& x) { return x.tangent; }, out);
+}
+
+}  // namespace headflow

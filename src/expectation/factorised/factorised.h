@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+
+#include "core/parallel.h"
+#include "expectation/engine.h"
+#include "expectation/factorised/quadrature.h"
+
+namespace headflow {
+
+/// Loss, gradient and Hessian without sampling, at a cost that does not depend on L.
+///
+/// With 1/Z^a = (1/Gamma(a)) int_0^inf s^(a-1) e^(-s Z) ds the sum over tokens in a denominator
+/// becomes a product of independent factors, one for each token, and the expectation over L (F+H)
+/// normals becomes integrals over one or two variables of expectations over one token:
+/// heads.cc has the formulas for softmax and softmax-1, joint.cc for B-softmax.
+///
+/// Range: priors that are Gaussian mixtures (atoms included), L up to 10^6, scores of any
+/// variance. Accuracy: the requested tolerance, from 1e-3 to 1e-9, as an absolute error of the
+/// loss and of each entry of the gradient. The nodes are planned for it and checked against a
+/// finer rule; where it cannot be reached the reported error says so. Cost: for softmax O(H^2 K)
+/// small matrix products with K components of the prior.
+class Factorised final : public Engine {
+ public:
+  /// Throws OptionError if `why_not` has something to say.
+  Factorised(const Problem& problem, const EngineOptions& options);
+
+  /// Empty if the engine can do this problem, else the reason.
+  static std::string why_not(const Problem& problem);
+
+  std::string_view name() const override { return "factorised"; }
+  ErrorKind error_kind() const override { return ErrorKind::refinement; }
+  double tolerance() const override { return tolerance_; }
+  bool has_second_moment() const override { return false; }
+  /// Values of integrands, in the plan for the last point adapted to.
+  std::int64_t samples() const override { return nodes_ ? nodes_->nodes() : 0; }
+
+  void evaluate(const Point& point, const Request& request, Evaluation& out) override;
+  void adapt(const Point& point) override;
+  bool follow(const Point& point) override;
+  /// By automatic differentiation of the gradient.
+  void hessian_product(const Point& point, const Point& direction, Point& out) override;
+
+ private:
+  std::unique_ptr<factorised::Quadrature> plan(const factorised::Parameters<double>& point,
+                                               double digits) const;
+  void run(factorised::Quadrature& quadrature, const factorised::Parameters<double>& point,
+           double& loss, Point& grad);
+  void ensure_adapted(const Point& point);
+
+  double tolerance_;
+  Workers workers_;
+  factorised::SignalComponents signal_;
+  factorised::QuadratureProblem shape_;
+  std::unique_ptr<factorised::Quadrature> nodes_, finer_;
+  factorised::Parameters<double> here_;
+  factorised::TokenLaws<double> laws_, adapted_laws_;
+  std::vector<double> adapted_b_;
+  factorised::LossAndBars<double> bars_;
+};
+
+}  // namespace headflow

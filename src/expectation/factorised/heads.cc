@@ -1,0 +1,439 @@
+// Softmax and softmax-1, whose heads are normalised one by one. With
+//   f(t) = exp(-e^t), g(u) = E f(u + x), G(u, u') = E f(u + x) f(u' + x'), K = d_u d_u' G
+// for the scores x, x' of heads h, h' at one token (index 0: ordinary, 1: relevant) and
+// e_h(u) = exp(-e^(u + b_h)) for softmax-1, 1 for softmax,
+//   S_h   = int e_h (-g1') g0^(L-1) du                                              = E sigma_h,eps / v
+//   C_hh  = int e_h [ (g1'' - g1') g0^(L-1) + (L-1) (g0'' - g0') g1 g0^(L-2) ] du   = E sum_l sigma_hl^2 / v^2
+//   C_hh' = int int e_h e_h' [ K1 G0^(L-1) + (L-1) K0 G1 G0^(L-2) ] du du'
+//   E     = 1 - (2v/H) sum_h S_h + (v^2/H^2) sum_hh' C_hh'.
+// Derivatives by Price's theorem: dG/dQ_12 = K, dG/dQ_11 = 1/2 d_u^2 G, dG/dmu = d_u G.
+// Cost: for each pair and component, 8 products of rank x nodes x nodes; independent of L.
+
+#include <cmath>
+
+#include "expectation/factorised/heads_plan.h"
+#include "expectation/factorised/kernels.h"
+
+namespace headflow::factorised {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
+
+constexpr int kOrders = 4;  // derivatives of f in the tables of a pair
+
+/// Components with a common role: the ordinary token's one, or the relevant token's K.
+struct Group {
+  int first, count;
+};
+
+template <class S>
+class Heads {
+ public:
+  Heads(const QuadratureProblem& problem, const HeadsPlan& plan)
+      : problem_(problem), plan_(plan), groups_{{0, 1}, {1, problem.signal->count() - 1}} {
+    const int n = plan.nodes, ld = plan.ld;
+    tables_.resize(at(problem.H * 2));
+    for (int h = 0; h < problem.H; ++h) {
+      for (int g = 0; g < 2; ++g) {
+        tables_[at(2 * h + g)].resize(at(kOrders * plan.terms * groups_[g].count * ld));
+      }
+    }
+    fourth_.resize(at(problem.H * problem.signal->count() * ld));
+    sink_.resize(at(problem.H * ld));
+    weight_.resize(at(problem.H * ld));
+    single_.resize(at(problem.H));
+    pair_.resize(plan.pairs.size());
+    int rank = 0;
+    for (const PairPlan& pair : plan.pairs) rank = std::max(rank, pair.rank);
+    scratch_.resize(at(problem.workers->count()));
+    for (Scratch& s : scratch_) {
+      s.node.resize(at(plan.z.size()));
+      s.rows.resize(at(5 * plan.z.size() * ld));
+      s.line.resize(at(12 * ld));
+      const int width = rank * groups_[1].count;
+      s.scaled.resize(at(width * ld));
+      s.product.resize(at(6 * width * ld));
+      s.row_weight.resize(at(width));
+      s.square.resize(at(16 * n * ld));
+      s.transposed.resize(at(2 * n * ld));
+    }
+  }
+
+  void evaluate(const TokenLaws<S>& laws, const std::vector<S>& b, S v, LossAndBars<S>& out) {
+    const int H = problem_.H, C = laws.components;
+    laws_ = &laws;
+    b_ = b.data();
+    v_ = v;
+    const auto run = [&](std::size_t count, const auto& body) {
+      if (plan_.cost(C) > 200'000) {
+        problem_.workers->for_each_block(count, body);
+      } else {
+        for (std::size_t i = 0; i < count; ++i) body(i, 0);
+      }
+    };
+    run(at(H), [&](std::size_t h, int worker) {
+      make_tables(static_cast<int>(h), scratch_[at(worker)]);
+      single(static_cast<int>(h), scratch_[at(worker)]);
+    });
+    run(pair_.size(), [&](std::size_t i, int worker) { pair(i, scratch_[at(worker)]); });
+
+    out.laws.reset(H, C);
+    out.b.assign(at(H), S(0.0));
+    S hits = 0.0, squares = 0.0;
+    for (int h = 0; h < H; ++h) {
+      const Single& s = single_[at(h)];
+      hits += s.S_h;
+      squares += s.C_hh;
+      out.b[at(h)] += s.b;
+      for (int c = 0; c < C; ++c) {
+        out.laws.q(c, h, h) += s.variance[at(c)];
+        out.laws.mean(c, h) += s.mean[at(c)];
+      }
+    }
+    for (std::size_t i = 0; i < pair_.size(); ++i) {
+      const int I = plan_.pairs[i].I, J = plan_.pairs[i].J;
+      const Pair& p = pair_[i];
+      squares += 2.0 * p.C_hk;
+      out.b[at(I)] += p.b_I;
+      out.b[at(J)] += p.b_J;
+      for (int c = 0; c < C; ++c) {
+        const S* bar = p.bar.data() + 5 * c;
+        out.laws.mean(c, I) += bar[0];
+        out.laws.mean(c, J) += bar[1];
+        out.laws.q(c, I, I) += bar[2];
+        out.laws.q(c, J, J) += bar[3];
+        out.laws.q(c, I, J) += 0.5 * bar[4];
+        out.laws.q(c, J, I) += 0.5 * bar[4];
+      }
+    }
+    const double one = 1.0 / H;
+    out.loss = 1.0 - 2.0 * one * v * hits + one * one * v * v * squares;
+    out.v = problem_.sink ? S(-2.0 * one * hits + 2.0 * one * one * v * squares) : S(0.0);
+  }
+
+ private:
+  struct Single {
+    S S_h, C_hh, b;
+    std::vector<S> mean, variance;  // derivatives, by component
+  };
+  struct Pair {
+    S C_hk, b_I, b_J;
+    std::vector<S> bar;  // five derivatives for each component, as `contract` gives them
+  };
+  struct Scratch {
+    std::vector<S> node, rows, line, scaled, product, row_weight, square, transposed, pair_tables;
+  };
+
+  S* table(int h, int group, int order) {
+    return tables_[at(2 * h + group)].data() +
+           at(order * plan_.terms * groups_[group].count * plan_.ld);
+  }
+
+  /// Nodes of one score, as factors of e^u.
+  void score_nodes(const Rule& rule, const S& mean, const S& sigma, std::vector<S>& out) const {
+    using std::exp;
+    out.resize(at(rule.size()));
+    for (int i = 0; i < rule.size(); ++i) {
+      const S x = mean + sigma * rule.x[at(i)];
+      out[at(i)] = value_of(x) < kLargestExponent ? S(exp(x)) : S(std::exp(kLargestExponent));
+    }
+  }
+
+  /// Coefficients of f and its derivatives in Hermite polynomials, for every component.
+  void make_tables(int h, Scratch& s) {
+    const int ld = plan_.ld, nz = plan_.z.size();
+    const double* e = plan_.e.data() + at(h * ld);
+    S* rows[5];
+    for (int a = 0; a < 5; ++a) rows[a] = s.rows.data() + at(a * nz * ld);
+    for (int g = 0; g < 2; ++g) {
+      for (int k = 0; k < groups_[g].count; ++k) {
+        const int c = groups_[g].first + k;
+        score_nodes(plan_.z, laws_->mean(c, h) + plan_.centre[at(h)], deviation(laws_->q(c, h, h)),
+                    s.node);
+        derivative_rows(nz, s.node.data(), ld, e, 5, rows);
+        for (int a = 0; a < kOrders; ++a) {
+          project(plan_.terms, rows[a], table(h, g, a) + at(k * ld), groups_[g].count * ld);
+        }
+        project(1, rows[4], fourth_.data() + at((h * laws_->components + c) * ld), ld);
+      }
+    }
+  }
+
+  void project(int terms, const S* rows, S* out, int out_row) const {
+    const int nz = plan_.z.size();
+    if constexpr (std::is_same_v<S, double>) {
+      multiply(terms, nz, plan_.ld, {plan_.project.data(), nz, 1}, rows, out, out_row);
+    } else {
+      std::vector<S> lifted(plan_.project.begin(), plan_.project.begin() + terms * nz);
+      multiply(terms, nz, plan_.ld, {lifted.data(), nz, 1}, rows, out, out_row);
+    }
+  }
+
+  void single(int h, Scratch& s) {
+    using std::exp;
+    const int ld = plan_.ld, H = problem_.H, C = laws_->components;
+    const double L = problem_.L;
+    Single& out = single_[at(h)];
+    out.mean.assign(at(C), S(0.0));
+    out.variance.assign(at(C), S(0.0));
+    // g1 and its derivatives, weighted over components; powers of g0; e_h times the weights.
+    S* g1[5];
+    for (int a = 0; a < 5; ++a) g1[a] = s.line.data() + at(a * ld);
+    const auto one_score = [&](int c, int a) -> const S* {
+      if (a == 4) return fourth_.data() + at((h * C + c) * ld);
+      return c == 0 ? table(h, 0, a) : table(h, 1, a) + at((c - 1) * ld);
+    };
+    for (int a = 0; a < 5; ++a) {
+      std::fill_n(g1[a], ld, S(0.0));
+      for (int c = 1; c < C; ++c) {
+        const double p = problem_.signal->weight[at(c)];
+        const S* g = one_score(c, a);
+        for (int j = 0; j < ld; ++j) g1[a][j] += p * g[j];
+      }
+    }
+    const S* g0[5];
+    for (int a = 0; a < 5; ++a) g0[a] = one_score(0, a);
+    S *p1 = g1[4] + ld, *p2 = p1 + ld, *p3 = p2 + ld;
+    token_powers(ld, L, g0[0], p1, p2, p3);
+    S *x = p3 + ld, *y = x + ld, *sink = sink_.data() + at(h * ld), *w = weight_.data() + at(h * ld);
+    const S push = problem_.sink ? S(exp(b_[h] + plan_.centre[at(h)])) : S(0.0);
+    out.S_h = out.C_hh = out.b = 0.0;
+    for (int j = 0; j < ld; ++j) {
+      sink[j] = push * plan_.e[at(h * ld + j)];
+      if (value_of(sink[j]) > kLargestExponent) sink[j] = kLargestExponent;
+      w[j] = plan_.weight[at(h * ld + j)] * exp(-sink[j]);
+      x[j] = 2.0 / H * v_ * w[j];
+      y[j] = 1.0 / (double(H) * H) * v_ * v_ * w[j];
+    }
+    S variance0 = 0.0;
+    for (int j = 0; j < plan_.nodes; ++j) {
+      const S k1 = g1[2][j] - g1[1][j], k0 = g0[2][j] - g0[1][j];
+      const S squares = k1 * p1[j] + (L - 1) * k0 * g1[0][j] * p2[j];
+      const S hits = -(g1[1][j] * p1[j]);
+      out.S_h += w[j] * hits;
+      out.C_hh += w[j] * squares;
+      out.b -= sink[j] * (y[j] * squares - x[j] * hits);
+      variance0 += 0.5 * (L - 1) *
+                   (p2[j] * g0[2][j] * (x[j] * g1[1][j] + y[j] * k1) +
+                    y[j] * g1[0][j] * ((g0[4][j] - g0[3][j]) * p2[j] + (L - 2) * k0 * p3[j] * g0[2][j]));
+    }
+    out.variance[0] = variance0;
+    for (int c = 1; c < C; ++c) {
+      const S *d1 = one_score(c, 1), *d2 = one_score(c, 2), *d3 = one_score(c, 3),
+              *d4 = one_score(c, 4);
+      const double p = problem_.signal->weight[at(c)];
+      S mean = 0.0, variance = 0.0;
+      for (int j = 0; j < plan_.nodes; ++j) {
+        const S others = (L - 1) * (g0[2][j] - g0[1][j]) * p2[j];
+        mean += x[j] * p1[j] * d2[j] + y[j] * ((d3[j] - d2[j]) * p1[j] + others * d1[j]);
+        variance += x[j] * p1[j] * d3[j] + y[j] * ((d4[j] - d3[j]) * p1[j] + others * d2[j]);
+      }
+      out.mean[at(c)] = p * mean;
+      out.variance[at(c)] = 0.5 * p * variance;
+    }
+  }
+
+  /// Tables of a conditional pair, for one group: A over nodes of the first score, B over
+  /// the second score given the first. Rows are ordered (node, component).
+  void conditional_tables(const PairPlan& pair, int g, Scratch& s, PairTables<S>& t) {
+    const int ld = plan_.ld, K = groups_[g].count, rank = pair.rank;
+    const auto size = static_cast<std::size_t>(rank) * at(K * ld);
+    s.pair_tables.resize(8 * size);
+    for (int a = 0; a < kOrders; ++a) {
+      t.A[a] = s.pair_tables.data() + static_cast<std::size_t>(a) * size;
+      t.B[a] = s.pair_tables.data() + static_cast<std::size_t>(4 + a) * size;
+    }
+    std::vector<S> first, second;
+    for (int k = 0; k < K; ++k) {
+      const int c = groups_[g].first + k;
+      const S q = laws_->q(c, pair.I, pair.I), x = laws_->q(c, pair.I, pair.J);
+      const S sigma = deviation(q);
+      const S slope = value_of(q) > 0 ? x / q : S(0.0);
+      const S rest = deviation(laws_->q(c, pair.J, pair.J) - slope * x);
+      score_nodes(pair.first, laws_->mean(c, pair.I) + plan_.centre[at(pair.I)], sigma, first);
+      for (int r = 0; r < rank; ++r) {
+        const auto row = static_cast<std::size_t>(r * K + k) * at(ld);
+        S *A[4], *B[4];
+        for (int a = 0; a < kOrders; ++a) {
+          A[a] = const_cast<S*>(t.A[a]) + row;
+          B[a] = const_cast<S*>(t.B[a]) + row;
+        }
+        derivative_rows(1, &first[at(r)], ld, plan_.e.data() + at(pair.I * ld), kOrders, A);
+        const S mean = laws_->mean(c, pair.J) + plan_.centre[at(pair.J)] +
+                       slope * sigma * pair.first.x[at(r)];
+        score_nodes(pair.second, mean, rest, second);
+        derivative_sum(pair.second.size(), second.data(), pair.second.w.data(), ld,
+                       plan_.e.data() + at(pair.J * ld), kOrders, B);
+      }
+    }
+  }
+
+  /// Fills the tables of a pair and group, and the weights of their rows.
+  int pair_tables(const PairPlan& pair, int g, Scratch& s, PairTables<S>& t) {
+    const int K = groups_[g].count;
+    if (pair.conditional) {
+      conditional_tables(pair, g, s, t);
+    } else {
+      for (int a = 0; a < kOrders; ++a) {
+        t.A[a] = table(pair.I, g, a);
+        t.B[a] = table(pair.J, g, a);
+      }
+    }
+    for (int k = 0; k < K; ++k) {
+      const int c = groups_[g].first + k;
+      const S scale = deviation(laws_->q(c, pair.I, pair.I)) * deviation(laws_->q(c, pair.J, pair.J));
+      const S rho = value_of(scale) > 1e-300 ? laws_->q(c, pair.I, pair.J) / scale : S(0.0);
+      S weight = problem_.signal->weight[at(c)];
+      for (int r = 0; r < pair.rank; ++r) {
+        if (pair.conditional) {
+          s.row_weight[at(r * K + k)] = problem_.signal->weight[at(c)] * pair.first.w[at(r)];
+        } else {
+          s.row_weight[at(r * K + k)] = weight;
+          weight *= rho;
+        }
+      }
+    }
+    return pair.rank * K;
+  }
+
+  /// G or K of a group: sum_r weight_r A_r(u) B_r(u').
+  void sum_of_products(int rows, const S* A, const S* B, Scratch& s, S* out) {
+    const int ld = plan_.ld;
+    for (int r = 0; r < rows; ++r) {
+      const S w = s.row_weight[at(r)];
+      const std::ptrdiff_t begin = static_cast<std::ptrdiff_t>(r) * ld;
+      for (std::ptrdiff_t j = begin; j < begin + ld; ++j) s.scaled[at(j)] = w * A[j];
+    }
+    multiply(plan_.nodes, rows, ld, Strided<S>{s.scaled.data(), 1, ld}, B, out, ld);
+  }
+
+  void pair(std::size_t index, Scratch& s) {
+    const PairPlan& plan = plan_.pairs[index];
+    Pair& out = pair_[index];
+    const int n = plan_.nodes, ld = plan_.ld, I = plan.I, J = plan.J, H = problem_.H;
+    const double L = problem_.L;
+    const auto square = [&](int i) { return s.square.data() + at(i * n * ld); };
+    S* G[2] = {square(0), square(1)};
+    S* K[2] = {square(2), square(3)};
+    S* Gb[2] = {square(4), square(5)};
+    S* Kb[2] = {square(6), square(7)};
+    S *P1 = square(8), *P2 = square(9), *P3 = square(10);
+
+    PairTables<S> t{};
+    for (int g = 0; g < 2; ++g) {
+      const int rows = pair_tables(plan, g, s, t);
+      sum_of_products(rows, t.A[0], t.B[0], s, G[g]);
+      sum_of_products(rows, t.A[1], t.B[1], s, K[g]);
+    }
+    token_powers(n * ld, L, G[0], P1, P2, P3);
+
+    const S *w_I = weight_.data() + at(I * ld), *w_J = weight_.data() + at(J * ld);
+    const S *sink_I = sink_.data() + at(I * ld), *sink_J = sink_.data() + at(J * ld);
+    const S factor = 2.0 / (double(H) * H) * v_ * v_;
+    out.C_hk = out.b_I = out.b_J = 0.0;
+    S* column = s.line.data();
+    std::fill_n(column, ld, S(0.0));
+    for (int i = 0; i < n; ++i) {
+      S row = 0.0;
+      const S scale = factor * w_I[i];
+      for (int j = 0; j < ld; ++j) {
+        const int at_ij = i * ld + j;
+        const S w = scale * w_J[j];
+        const S K0G1 = K[0][at_ij] * G[1][at_ij];
+        const S K1 = K[1][at_ij];
+        const S wP1 = w * P1[at_ij], wP2 = (L - 1) * w * P2[at_ij];
+        const S both = wP1 * K1 + wP2 * K0G1;
+        row += both;
+        column[j] += both;
+        Kb[1][at_ij] = wP1;
+        Kb[0][at_ij] = wP2 * G[1][at_ij];
+        Gb[1][at_ij] = wP2 * K[0][at_ij];
+        Gb[0][at_ij] = wP2 * K1 + (L - 1) * (L - 2) * w * P3[at_ij] * K0G1;
+      }
+      out.C_hk += row;
+      out.b_I -= row * sink_I[i];
+    }
+    for (int j = 0; j < n; ++j) out.b_J -= column[j] * sink_J[j];
+    // The loss takes v^2/H^2 C outside; what was summed carries 2 v^2/H^2.
+    out.C_hk = value_of(factor) != 0 ? S(out.C_hk / factor) : S(0.0);
+
+    out.bar.resize(at(5 * laws_->components));
+    for (int g = 0; g < 2; ++g) {
+      const int rows = pair_tables(plan, g, s, t);
+      S *GbT = s.transposed.data(), *KbT = GbT + at(n * ld);
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) {
+          GbT[j * ld + i] = Gb[g][i * ld + j];
+          KbT[j * ld + i] = Kb[g][i * ld + j];
+        }
+        for (int j = n; j < ld; ++j) GbT[i * ld + j] = KbT[i * ld + j] = 0.0;
+      }
+      const auto product = [&](int i) { return s.product.data() + static_cast<std::size_t>(i) * at(rows * ld); };
+      const auto apply = [&](int i, const S* tables, const S* adjoint) {
+        multiply(rows, n, ld, Strided<S>{tables, ld, 1}, adjoint, product(i), ld);
+        return product(i);
+      };
+      t.T0 = apply(0, t.B[0], GbT);
+      t.T1 = apply(1, t.B[1], KbT);
+      t.X1 = apply(2, t.B[1], GbT);
+      t.X2 = apply(3, t.B[2], KbT);
+      t.R0 = apply(4, t.A[0], Gb[g]);
+      t.R1 = apply(5, t.A[1], Kb[g]);
+      for (int k = 0; k < groups_[g].count; ++k) {
+        contract(k, groups_[g].count, rows, ld, t, s.row_weight.data(),
+                 out.bar.data() + at(5 * (groups_[g].first + k)));
+      }
+    }
+  }
+
+  QuadratureProblem problem_;
+  const HeadsPlan& plan_;
+  Group groups_[2];
+  const TokenLaws<S>* laws_ = nullptr;
+  const S* b_ = nullptr;
+  S v_ = 1.0;
+  std::vector<std::vector<S>> tables_;  // [h][group]: [order][term][component][ld]
+  std::vector<S> fourth_;               // [h][component][ld]: fourth derivative of g
+  std::vector<S> sink_, weight_;        // [h][ld]: e^(u+b), and the weight times e_h
+  std::vector<Single> single_;
+  std::vector<Pair> pair_;
+  std::vector<Scratch> scratch_;
+};
+
+class HeadsQuadrature final : public Quadrature {
+ public:
+  HeadsQuadrature(const QuadratureProblem& problem, HeadsPlan plan)
+      : problem_(problem), plan_(std::move(plan)), plain_(problem_, plan_) {}
+
+  void evaluate(const TokenLaws<double>& laws, const std::vector<double>& b, double v,
+                LossAndBars<double>& out) override {
+    plain_.evaluate(laws, b, v, out);
+  }
+  void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& b, Dual v,
+                LossAndBars<Dual>& out) override {
+    if (!dual_) dual_ = std::make_unique<Heads<Dual>>(problem_, plan_);
+    dual_->evaluate(laws, b, v, out);
+  }
+  std::int64_t nodes() const override { return plan_.cost(problem_.signal->count()); }
+
+ private:
+  QuadratureProblem problem_;
+  HeadsPlan plan_;
+  Heads<double> plain_;
+  std::unique_ptr<Heads<Dual>> dual_;
+};
+
+constexpr std::int64_t kMostWork = 4'000'000'000;
+
+}  // namespace
+
+std::unique_ptr<Quadrature> heads_quadrature(const QuadratureProblem& problem,
+                                             const TokenLaws<double>& laws,
+                                             const std::vector<double>& b, double digits) {
+  HeadsPlan plan = plan_heads(problem, laws, b, digits);
+  if (plan.cost(laws.components) > kMostWork) return nullptr;
+  return std::make_unique<HeadsQuadrature>(problem, std::move(plan));
+}
+
+}  // namespace headflow::factorised

@@ -1,0 +1,39 @@
+#pragma once
+
+// Where the nodes of the per-head activations (softmax, softmax-1) go.
+
+#include "expectation/factorised/quadrature.h"
+#include "expectation/factorised/rules.h"
+
+namespace headflow::factorised {
+
+/// How the two-score functions of heads I and J are written as sums of products,
+///   G(u, u') = E f(u + x) f(u' + x') = sum_r weight_r A_r(u) B_r(u').
+struct PairPlan {
+  int I, J;
+  /// Mehler: r counts Hermite polynomials, weight_r = rho^r. Good unless |rho| is near 1 at large
+  /// variance. Otherwise conditional: r counts values x_r of the first score, B_r is the mean of
+  /// f over the second score given x_r.
+  bool conditional = false;
+  int rank = 0;
+  Rule first, second;  ///< conditional: nodes of x / sigma, and of x' given x
+};
+
+struct HeadsPlan {
+  int nodes = 0;               ///< in u, for each head
+  int ld = 0;                  ///< nodes, padded
+  std::vector<double> centre;  ///< [h]
+  std::vector<double> e;       ///< [h][ld] e^(u - centre)
+  std::vector<double> weight;  ///< [h][ld], 0 in the padding
+  Rule z;                      ///< for one score
+  int terms = 0;               ///< Hermite polynomials
+  std::vector<double> project; ///< [terms][z] p_n(z_i) w_i
+  std::vector<PairPlan> pairs;
+
+  std::int64_t cost(int components) const;
+};
+
+HeadsPlan plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& laws,
+                     const std::vector<double>& b, double digits);
+
+}  // namespace headflow::factorised

@@ -1,0 +1,121 @@
+#include "expectation/factorised/node_density.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "expectation/factorised/kernels.h"
+
+namespace headflow::factorised {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+std::vector<double> linspace(double from, double to, int n) {
+  std::vector<double> x(at(n));
+  for (int i = 0; i < n; ++i) x[at(i)] = from + (to - from) * i / (n - 1);
+  return x;
+}
+
+struct Quantiles {
+  double low, tenth, middle, high;
+};
+
+/// Where the survival function passes 1 - level, 9/10, 1/2 and level.
+Quantiles quantiles(const NodeDensity& law, double level) {
+  std::vector<double> s, d;
+  Quantiles q{law.low(), 0, 0, law.high()};
+  for (int pass = 0; pass < 2; ++pass) {
+    const std::vector<double> u = linspace(q.low, q.high, 161);
+    law(u, s, d);
+    const auto first = [&](const auto& passed) {
+      std::size_t i = 1;
+      while (i + 1 < u.size() && !passed(s[i])) ++i;
+      return i;
+    };
+    const std::size_t low = first([&](double x) { return 1 - x > level; });
+    const std::size_t tenth = first([&](double x) { return x < 0.9; });
+    const std::size_t middle = first([&](double x) { return x < 0.5; });
+    const std::size_t high = first([&](double x) { return x < level; });
+    q = {u[low - 1], u[tenth], (u[middle - 1] + u[middle]) / 2, u[high]};
+  }
+  return q;
+}
+
+}  // namespace
+
+NodeDensity::NodeDensity(int tokens, Rule ordinary, Rule relevant, double sink)
+    : L_(tokens), ordinary_(std::move(ordinary)), relevant_(std::move(relevant)), sink_(sink) {
+  double smallest = HUGE_VAL, largest = -HUGE_VAL;
+  deviation_ = 0;
+  for (const Rule* law : {&ordinary_, &relevant_}) {
+    double total = 0, mean = 0, square = 0;
+    for (std::size_t i = 0; i < law->x.size(); ++i) {
+      const double x = std::log(law->x[i]), w = law->w[i];
+      smallest = std::min(smallest, x);
+      largest = std::max(largest, x);
+      total += w;
+      mean += w * x;
+      square += w * x * x;
+    }
+    mean /= total;
+    deviation_ = std::max(deviation_, std::sqrt(std::max(0.0, square / total - mean * mean)));
+  }
+  largest = std::max(largest, sink_ > 0 ? std::log(sink_) : largest);
+  low_ = -largest - std::log(double(L_) + 1) - 60;
+  high_ = -smallest + 5;
+}
+
+void NodeDensity::operator()(const std::vector<double>& u, std::vector<double>& survival,
+                std::vector<double>& density) const {
+  const int n = static_cast<int>(u.size()), ld = padded(n);
+  std::vector<double> e(at(ld), 0.0), g0(at(ld)), k0(at(ld)), g1(at(ld)), k1(at(ld));
+  for (int i = 0; i < n; ++i) e[at(i)] = std::exp(u[at(i)]);
+  double* out0[2] = {g0.data(), k0.data()};
+  double* out1[2] = {g1.data(), k1.data()};
+  derivative_sum(ordinary_.size(), ordinary_.x.data(), ordinary_.w.data(), ld, e.data(), 2, out0);
+  derivative_sum(relevant_.size(), relevant_.x.data(), relevant_.w.data(), ld, e.data(), 2, out1);
+  survival.resize(u.size());
+  density.resize(u.size());
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    const double sink = std::min(e[i] * sink_, kLargestExponent);
+    const double others = std::exp((L_ - 2.0) * std::log(std::max(g0[i], 1e-300)) - sink);
+    survival[i] = g1[i] * g0[i] * others;
+    density[i] = (-k1[i] * g0[i] - (L_ - 1.0) * k0[i] * g1[i] + sink * g1[i] * g0[i]) * others;
+  }
+}
+
+Rule gauss_nodes(const NodeDensity& law, int n, double digits) {
+  const Quantiles q = quantiles(law, 0.01 * std::exp(-digits - 7));
+  const double width = 2 + 0.5 * law.deviation();
+  const std::vector<double> u = linspace(q.low, q.high, std::max(150, 16 * n));
+  std::vector<double> s, density, y;
+  law(u, s, density);
+  for (double& x : density) x = std::max(x, 0.0) * (u[1] - u[0]);
+  for (const double x : u) y.push_back(1 / (1 + std::exp(-(x - q.middle) / width)));
+  Rule rule = gauss_of_measure(y, density, n);
+  for (double& x : rule.x) {
+    x = std::clamp(x, 1e-300, 1 - 1e-16);
+    x = q.middle + width * std::log(x / (1 - x));
+  }
+  law(rule.x, s, density);
+  for (std::size_t i = 0; i < rule.w.size(); ++i) rule.w[i] /= density[i];
+  return rule;
+}
+
+Rule trapezoid_nodes(const NodeDensity& law, double digits) {
+  const Quantiles q = quantiles(law, 0.1 * std::exp(-digits));
+  const double stretch = law.deviation() < 4 ? 0.3 : 0.0;
+  const auto u_of = [&](double t) { return t - stretch * std::exp(q.tenth - t); };
+  double from = q.tenth;
+  while (u_of(from) > q.low) from -= 0.01;
+  const double step = std::min(1.05, 9.8 / digits);
+  const int n = static_cast<int>(std::ceil((q.high - from) / step)) + 1;
+  Rule rule;
+  for (const double t : linspace(from, q.high, n)) {
+    rule.x.push_back(u_of(t));
+    rule.w.push_back((q.high - from) / (n - 1) * (1 + stretch * std::exp(q.tenth - t)));
+  }
+  return rule;
+}
+
+}  // namespace headflow::factorised

@@ -1,0 +1,41 @@
+#pragma once
+
+// Nodes for the integrals over u = log s, where 1/Z = int e^(-s Z) ds.
+
+#include "expectation/factorised/rules.h"
+
+namespace headflow::factorised {
+
+/// The law of U = log(Exp(1) / Z), Z the denominator of a head: a sum over tokens of e^score,
+/// plus e^b with a sink. Its survival function is g1(u) g0(u)^(L-1) exp(-e^(u+b)). The integrands
+/// in u resemble its density.
+class NodeDensity {
+ public:
+  /// The laws of e^score as discrete measures; `sink` is e^b or 0.
+  NodeDensity(int tokens, Rule ordinary, Rule relevant, double sink);
+
+  double low() const { return low_; }    ///< U is in [low, high] but for e^(-60)
+  double high() const { return high_; }
+  double deviation() const { return deviation_; }  ///< of the score, the larger of the two
+
+  /// Survival function and density at each u.
+  void operator()(const std::vector<double>& u, std::vector<double>& survival,
+                  std::vector<double>& density) const;
+
+ private:
+  int L_;
+  Rule ordinary_, relevant_;
+  double sink_;
+  double low_, high_, deviation_;
+};
+
+/// Gauss rule of n nodes for int F(u) du, exact when F / density is a polynomial of low degree in
+/// sigmoid((u - middle) / width): few nodes where the variances are moderate.
+Rule gauss_nodes(const NodeDensity& law, int n, double digits);
+
+/// Trapezoid rule, which converges exponentially whatever the shape: nearly collinear heads of
+/// large variance make the integrand a ridge in (u, u'). Below the tenth percentile, where the
+/// law is e^u, the variable is stretched, u = t - stretch e^(start - t).
+Rule trapezoid_nodes(const NodeDensity& law, double digits);
+
+}  // namespace headflow::factorised
