@@ -12,13 +12,22 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Mehler terms for a pair: |c_n c_n'| falls as exp(-pi/2 sqrt(n) (1/sigma + 1/sigma')), times rho^n.
+/// -log of the n-th Hermite coefficient of f(u + sigma z), f = exp(-e^t), at its largest: the
+/// saddle point of int w^n e^(-sigma^2 w^2 / 2) e^(-pi w / 2) dw, times sigma^n / sqrt(n!).
+double decay_of_coefficient(double sigma, int n) {
+  const double half_pi = std::numbers::pi / 2, q = std::max(sigma * sigma, 1e-12);
+  const double w = 2 * n / (half_pi + std::sqrt(half_pi * half_pi + 4 * q * n));
+  return q * w * w / 2 + half_pi * w - n * std::log(std::sqrt(q) * w) + std::lgamma(n + 1.0) / 2;
+}
+
+/// Mehler terms for a pair of scores: sum_n rho^n c_n c_n' up to e^(-digits).
 int mehler_terms(double sigma, double other, double rho, double digits) {
-  const double rate = -std::log(std::min(std::abs(rho), 1.0));
-  const double slope = std::numbers::pi / 2 * (1 / std::max(sigma, 1e-3) + 1 / std::max(other, 1e-3));
+  const double rate = -std::log(std::clamp(std::abs(rho), 1e-12, 1.0));
   int n = 1;
-  while (n < 4000 && rate * n + slope * std::sqrt(double(n)) < digits) n += 1 + n / 16;
-  return n + 1;
+  while (n < 4000 && rate * n + decay_of_coefficient(sigma, n) + decay_of_coefficient(other, n) < digits) {
+    n += 1 + n / 16;
+  }
+  return n + 2;  // the derivatives of f decay later
 }
 
 NodeDensity density_of_head(const QuadratureProblem& problem, const TokenLaws<double>& laws,

@@ -1,0 +1,243 @@
+#include "expectation/factorised/joint_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "expectation/factorised/joint_kernels.cc"
+#include "core/simd_dispatch.h"
+// clang-format off
+#include <hwy/foreach_target.h>
+// clang-format on
+#include "core/simd_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headflow::factorised::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = headflow::HWY_NAMESPACE::simd;
+using D = hn::CappedTag<double, 8>;
+using V = hn::Vec<D>;
+constexpr D d{};
+// Eight running sums whatever the width of a vector: the same bits everywhere.
+constexpr int kStep = HWY_LANES(double) < 8 ? HWY_LANES(double) : 8;
+constexpr int kParts = 8 / kStep;
+constexpr double kMost = 700.0;
+
+/// A vector of numbers.
+struct Plain {
+  V x;
+  static HWY_INLINE Plain Load(Numbers n, std::ptrdiff_t i) { return {hn::LoadU(d, n.value + i)}; }
+  static HWY_INLINE Plain All(Numbers n, std::ptrdiff_t i) { return {hn::Set(d, n.value[i])}; }
+  static HWY_INLINE Plain Constant(V c) { return {c}; }
+  HWY_INLINE void Store(Numbers n, std::ptrdiff_t i) const { hn::StoreU(x, d, n.value + i); }
+};
+HWY_INLINE Plain Add(Plain a, Plain b) { return {hn::Add(a.x, b.x)}; }
+HWY_INLINE Plain Sub(Plain a, Plain b) { return {hn::Sub(a.x, b.x)}; }
+HWY_INLINE Plain Mul(Plain a, Plain b) { return {hn::Mul(a.x, b.x)}; }
+HWY_INLINE Plain MulAdd(Plain a, Plain b, Plain c) { return {hn::MulAdd(a.x, b.x, c.x)}; }
+HWY_INLINE Plain Scale(V c, Plain a) { return {hn::Mul(c, a.x)}; }
+HWY_INLINE Plain ScaleAdd(V c, Plain a, Plain b) { return {hn::MulAdd(c, a.x, b.x)}; }
+HWY_INLINE Plain Inverse(Plain a) { return {hn::Div(hn::Set(d, 1.0), a.x)}; }
+HWY_INLINE Plain ExpClamped(Plain a) {
+  return {simd::Exp(d, hn::Clamp(a.x, hn::Set(d, -kMost), hn::Set(d, kMost)))};
+}
+HWY_INLINE Plain ExpMinus(Plain y) {
+  return {simd::Exp(d, hn::Neg(hn::Min(y.x, hn::Set(d, kMost))))};
+}
+
+/// A vector of numbers with tangents.
+struct Tangent {
+  V x, t;
+  static HWY_INLINE Tangent Load(Numbers n, std::ptrdiff_t i) {
+    return {hn::LoadU(d, n.value + i), hn::LoadU(d, n.tangent + i)};
+  }
+  static HWY_INLINE Tangent All(Numbers n, std::ptrdiff_t i) {
+    return {hn::Set(d, n.value[i]), hn::Set(d, n.tangent[i])};
+  }
+  static HWY_INLINE Tangent Constant(V c) { return {c, hn::Zero(d)}; }
+  HWY_INLINE void Store(Numbers n, std::ptrdiff_t i) const {
+    hn::StoreU(x, d, n.value + i);
+    hn::StoreU(t, d, n.tangent + i);
+  }
+};
+HWY_INLINE Tangent Add(Tangent a, Tangent b) { return {hn::Add(a.x, b.x), hn::Add(a.t, b.t)}; }
+HWY_INLINE Tangent Sub(Tangent a, Tangent b) { return {hn::Sub(a.x, b.x), hn::Sub(a.t, b.t)}; }
+HWY_INLINE Tangent Mul(Tangent a, Tangent b) {
+  return {hn::Mul(a.x, b.x), hn::MulAdd(a.x, b.t, hn::Mul(a.t, b.x))};
+}
+HWY_INLINE Tangent MulAdd(Tangent a, Tangent b, Tangent c) {
+  return {hn::MulAdd(a.x, b.x, c.x), hn::MulAdd(a.x, b.t, hn::MulAdd(a.t, b.x, c.t))};
+}
+HWY_INLINE Tangent Scale(V c, Tangent a) { return {hn::Mul(c, a.x), hn::Mul(c, a.t)}; }
+HWY_INLINE Tangent ScaleAdd(V c, Tangent a, Tangent b) {
+  return {hn::MulAdd(c, a.x, b.x), hn::MulAdd(c, a.t, b.t)};
+}
+HWY_INLINE Tangent Inverse(Tangent a) {
+  const V x = hn::Div(hn::Set(d, 1.0), a.x);
+  return {x, hn::Neg(hn::Mul(hn::Mul(x, x), a.t))};
+}
+HWY_INLINE Tangent ExpClamped(Tangent a) {
+  const V x = ExpClamped(Plain{a.x}).x;
+  return {x, hn::Mul(x, a.t)};
+}
+HWY_INLINE Tangent ExpMinus(Tangent y) {
+  const V x = ExpMinus(Plain{y.x}).x;
+  return {x, hn::Neg(hn::Mul(x, y.t))};
+}
+
+template <class T>
+void Exponentials(const NodeChunk& nodes, Numbers A, Numbers shift, Numbers e) {
+  for (int h = 0; h < nodes.heads; ++h) {
+    const T start = T::All(shift, h);
+    for (int i = 0; i < nodes.count; i += kStep) {
+      T sum = start;
+      for (int j = 0; j < nodes.dimensions; ++j) {
+        sum = ScaleAdd(hn::LoadU(d, nodes.zeta + j * nodes.stride + i),
+                       T::All(A, h * nodes.dimensions + j), sum);
+      }
+      ExpClamped(sum).Store(e, h * nodes.count + i);
+    }
+  }
+}
+
+template <class T>
+HWY_INLINE T Denominator(const NodeChunk& nodes, Numbers factor, Numbers e, int i) {
+  T sum = Mul(T::All(factor, 0), T::Load(e, i));
+  for (int h = 1; h < nodes.heads; ++h) {
+    sum = MulAdd(T::All(factor, h), T::Load(e, h * nodes.count + i), sum);
+  }
+  return sum;
+}
+
+template <class T>
+void Moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points, const double* scale,
+             Numbers w, Numbers sums) {
+  for (int i = 0; i < nodes.count; i += kStep) Denominator<T>(nodes, factor, e, i).Store(w, i);
+  for (int u = 0; u < points; ++u) {
+    T sum[3][kParts];
+    for (auto& row : sum) {
+      for (T& x : row) x = T::Constant(hn::Zero(d));
+    }
+    const V s = hn::Set(d, scale[u]);
+    for (int i = 0; i < nodes.count; i += 8) {
+      HWY_UNROLL(kParts) for (int p = 0; p < kParts; ++p) {
+        const T y = Scale(s, T::Load(w, i + p * kStep));
+        const T f = Scale(hn::LoadU(d, nodes.weight + i + p * kStep), ExpMinus(y));
+        const T yf = Mul(y, f);
+        sum[0][p] = Add(sum[0][p], f);
+        sum[1][p] = Add(sum[1][p], yf);
+        sum[2][p] = MulAdd(y, yf, sum[2][p]);
+      }
+    }
+    for (int k = 0; k < 3; ++k) {
+      double value[8], tangent[8] = {};
+      const Numbers lanes{value, sums.tangent ? tangent : nullptr};
+      for (int p = 0; p < kParts; ++p) sum[k][p].Store(lanes, p * kStep);
+      for (int j = 0; j < 8; ++j) {
+        sums.value[k * points + u] += value[j];
+        if (sums.tangent) sums.tangent[k * points + u] += tangent[j];
+      }
+    }
+  }
+}
+
+template <class T>
+void Adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points, const double* scale,
+              Numbers coefficients, Numbers p, Numbers mean, Numbers cross) {
+  const int H = nodes.heads;
+  for (int i = 0; i < nodes.count; i += 8) {
+    for (int part = 0; part < kParts; ++part) {
+      const int at = i + part * kStep, lane = part * kStep;
+      const T w = Denominator<T>(nodes, factor, e, at), inverse = Inverse(w);
+      T first = T::Constant(hn::Zero(d)), second = first;
+      for (int u = 0; u < points; ++u) {
+        const T y = Scale(hn::Set(d, scale[u]), w);
+        const T yf = Mul(y, ExpMinus(y));
+        const T c1 = T::All(coefficients, u), c2 = T::All(coefficients, points + u),
+                c3 = T::All(coefficients, 2 * points + u);
+        first = MulAdd(yf, MulAdd(y, MulAdd(y, c3, c2), c1), first);
+        const T inner = Sub(Sub(Add(c3, c3), c2), Mul(y, c3));
+        second = MulAdd(Mul(y, yf), MulAdd(y, inner, Sub(c2, c1)), second);
+      }
+      const V weight = hn::LoadU(d, nodes.weight + at);
+      first = Scale(weight, first);
+      second = Scale(weight, second);
+      for (int h = 0; h < H; ++h) {
+        const T share = Mul(Mul(T::All(factor, h), T::Load(e, h * nodes.count + at)), inverse);
+        share.Store(p, h * 8 + lane);
+        MulAdd(first, share, T::Load(mean, h * 8 + lane)).Store(mean, h * 8 + lane);
+        const T scaled = Mul(second, share);
+        for (int k = 0; k <= h; ++k) {
+          const int entry = (h * (h + 1) / 2 + k) * 8 + lane;
+          MulAdd(scaled, T::Load(p, k * 8 + lane), T::Load(cross, entry)).Store(cross, entry);
+        }
+      }
+    }
+  }
+}
+
+void PlainExponentials(const NodeChunk& n, Numbers A, Numbers shift, Numbers e) {
+  Exponentials<Plain>(n, A, shift, e);
+}
+void TangentExponentials(const NodeChunk& n, Numbers A, Numbers shift, Numbers e) {
+  Exponentials<Tangent>(n, A, shift, e);
+}
+void PlainMoments(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
+                  Numbers w, Numbers sums) {
+  Moments<Plain>(n, factor, e, points, scale, w, sums);
+}
+void TangentMoments(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
+                    Numbers w, Numbers sums) {
+  Moments<Tangent>(n, factor, e, points, scale, w, sums);
+}
+void PlainAdjoints(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
+                   Numbers coefficients, Numbers p, Numbers mean, Numbers cross) {
+  Adjoints<Plain>(n, factor, e, points, scale, coefficients, p, mean, cross);
+}
+void TangentAdjoints(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
+                     Numbers coefficients, Numbers p, Numbers mean, Numbers cross) {
+  Adjoints<Tangent>(n, factor, e, points, scale, coefficients, p, mean, cross);
+}
+
+}  // namespace
+}  // namespace headflow::factorised::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headflow::factorised {
+
+HWY_EXPORT(PlainExponentials);
+HWY_EXPORT(TangentExponentials);
+HWY_EXPORT(PlainMoments);
+HWY_EXPORT(TangentMoments);
+HWY_EXPORT(PlainAdjoints);
+HWY_EXPORT(TangentAdjoints);
+
+void node_exponentials(const NodeChunk& nodes, Numbers A, Numbers shift, Numbers e) {
+  if (e.tangent) {
+    HWY_DYNAMIC_DISPATCH(TangentExponentials)(nodes, A, shift, e);
+  } else {
+    HWY_DYNAMIC_DISPATCH(PlainExponentials)(nodes, A, shift, e);
+  }
+}
+void node_moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
+                  const double* scale, Numbers w, Numbers sums) {
+  if (e.tangent) {
+    HWY_DYNAMIC_DISPATCH(TangentMoments)(nodes, factor, e, points, scale, w, sums);
+  } else {
+    HWY_DYNAMIC_DISPATCH(PlainMoments)(nodes, factor, e, points, scale, w, sums);
+  }
+}
+void node_adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
+                   const double* scale, Numbers coefficients, Numbers p, Numbers mean,
+                   Numbers cross) {
+  if (e.tangent) {
+    HWY_DYNAMIC_DISPATCH(TangentAdjoints)
+    (nodes, factor, e, points, scale, coefficients, p, mean, cross);
+  } else {
+    HWY_DYNAMIC_DISPATCH(PlainAdjoints)
+    (nodes, factor, e, points, scale, coefficients, p, mean, cross);
+  }
+}
+
+}  // namespace headflow::factorised
+#endif

@@ -1,0 +1,151 @@
+#include "expectation/factorised/score_nodes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "expectation/factorised/kernels.h"
+#include "expectation/factorised/rules.h"
+
+namespace headflow::factorised {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// Weighted points while they are collected, one after the other.
+struct Points {
+  int dimensions;
+  std::vector<double> x, w;
+  std::int64_t count() const { return static_cast<std::int64_t>(w.size()); }
+};
+
+/// One-dimensional rule for a direction of this scale; few nodes where Taylor's series is short.
+Rule direction_rule(double scale, double digits) {
+  if (scale < 0.5) {
+    const int taylor = static_cast<int>(std::ceil((digits + 2) / (-2 * std::log(scale)))) + 1;
+    if (taylor < gauss_hermite_size(scale, digits)) return gauss_hermite(taylor);
+  }
+  return normal_rule(scale, digits);
+}
+
+/// Tensor product of rules, corners with weights below `least` left out as soon as they appear.
+Points tensor(const std::vector<Rule>& rules, double least) {
+  Points points{0, {}, {1.0}};
+  for (const Rule& rule : rules) {
+    Points next{points.dimensions + 1, {}, {}};
+    for (std::int64_t i = 0; i < points.count(); ++i) {
+      const double* x = points.x.data() + i * points.dimensions;
+      for (int k = 0; k < rule.size(); ++k) {
+        const double w = points.w[static_cast<std::size_t>(i)] * rule.w[at(k)];
+        if (w < least) continue;
+        next.x.insert(next.x.end(), x, x + points.dimensions);
+        next.x.push_back(rule.x[at(k)]);
+        next.w.push_back(w);
+      }
+    }
+    points = std::move(next);
+  }
+  double total = 0;
+  for (const double w : points.w) total += w;
+  for (double& w : points.w) w /= total;
+  return points;
+}
+
+/// Stroud's cubatures for N(0, I_d) of degree 3 (2 d points) and 5 (2 d^2 + 1 points).
+Points stroud(int dimensions, int degree) {
+  const double n = dimensions;
+  Points points{dimensions, {}, {}};
+  const auto add = [&](double weight, int i, double a, int j = -1, double b = 0) {
+    std::vector<double> x(at(dimensions), 0.0);
+    if (i >= 0) x[at(i)] = a;
+    if (j >= 0) x[at(j)] = b;
+    points.x.insert(points.x.end(), x.begin(), x.end());
+    points.w.push_back(weight);
+  };
+  if (degree == 3) {
+    for (int i = 0; i < dimensions; ++i) {
+      for (const double sign : {-1.0, 1.0}) add(0.5 / n, i, sign * std::sqrt(n));
+    }
+    return points;
+  }
+  add(2 / (n + 2), -1, 0);
+  const double axis = std::sqrt(n + 2), diagonal = std::sqrt((n + 2) / 2);
+  for (int i = 0; i < dimensions; ++i) {
+    for (const double sign : {-1.0, 1.0}) {
+      add((4 - n) / (2 * (n + 2) * (n + 2)), i, sign * axis);
+      for (int j = 0; j < i; ++j) {
+        for (const double other : {-1.0, 1.0}) {
+          add(1 / ((n + 2) * (n + 2)), i, sign * diagonal, j, other * diagonal);
+        }
+      }
+    }
+  }
+  return points;
+}
+
+NodeSet to_nodes(const Points& points) {
+  NodeSet out;
+  out.dimensions = points.dimensions;
+  out.count = points.count();
+  out.stride = (out.count + 7) / 8 * 8;
+  out.zeta.assign(at(out.dimensions) * static_cast<std::size_t>(out.stride), 0.0);
+  out.weight.assign(static_cast<std::size_t>(out.stride), 0.0);
+  for (std::int64_t i = 0; i < out.count; ++i) {
+    out.weight[static_cast<std::size_t>(i)] = points.w[static_cast<std::size_t>(i)];
+    for (int j = 0; j < out.dimensions; ++j) {
+      out.zeta[static_cast<std::size_t>(j * out.stride + i)] =
+          points.x[static_cast<std::size_t>(i * out.dimensions + j)];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
+  const int r = static_cast<int>(scales.size());
+  std::vector<Rule> rules;
+  for (const double s : scales) rules.push_back(direction_rule(s, digits));
+
+  // The first `large` directions as a tensor product, the others together by a cubature.
+  double best = HUGE_VAL;
+  int best_large = r, best_degree = 0;
+  double product = 1;
+  for (int large = 0; large <= r; ++large) {
+    const int d = r - large;
+    const double s = d > 0 ? scales[large] : 0.0;
+    const auto consider = [&](double extra, int degree) {
+      if (product * extra < best) {
+        best = product * extra;
+        best_large = large;
+        best_degree = degree;
+      }
+    };
+    if (d == 0) consider(1, 0);
+    if (d > 1 && std::pow(s, 4) * d < std::exp(-digits)) consider(2 * d, 3);
+    if (d > 1 && std::pow(s, 6) * d < std::exp(-digits)) consider(2 * d * d + 1, 5);
+    if (large < r) product *= rules[at(large)].size();
+  }
+  // Corners go first, so the product may be larger than what is kept.
+  if (best > 1e3 * static_cast<double>(most)) return {};
+  rules.resize(at(best_large));
+  const double least = std::exp(-digits - 3) / std::max(1.0, std::sqrt(best));
+  Points points = tensor(rules, least);
+  if (best_large < r) {
+    const Points small = stroud(r - best_large, best_degree);
+    Points both{r, {}, {}};
+    for (std::int64_t i = 0; i < points.count(); ++i) {
+      for (std::int64_t k = 0; k < small.count(); ++k) {
+        const double *x = points.x.data() + i * points.dimensions,
+                     *y = small.x.data() + k * small.dimensions;
+        both.x.insert(both.x.end(), x, x + points.dimensions);
+        both.x.insert(both.x.end(), y, y + small.dimensions);
+        both.w.push_back(points.w[static_cast<std::size_t>(i)] * small.w[static_cast<std::size_t>(k)]);
+      }
+    }
+    points = std::move(both);
+  }
+  if (points.count() > most) return {};
+  return to_nodes(points);
+}
+
+}  // namespace headflow::factorised
