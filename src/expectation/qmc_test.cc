@@ -56,8 +56,9 @@ double largest_z(const Estimate& a, const Estimate& b) {
   return worst;
 }
 
-// About 900 numbers, each beyond 4 standard errors with probability 6e-5 (Monte Carlo's error,
-// with many degrees of freedom, dominates): false-alarm rate 6 %, and the seeds are fixed.
+// About 850 numbers, each beyond 4 standard errors with probability 6e-5 where Monte Carlo's error
+// dominates and 2e-4 where both are alike (Student's law with 60 degrees of freedom): false-alarm
+// rate of the whole test 5 to 15 % over seeds, which are fixed.
 TEST(Qmc, AgreesWithMonteCarlo) {
   struct Shape {
     int L, H, F;
@@ -274,8 +275,9 @@ TEST(Qmc, ExtremeScores) {
   EXPECT_LT(std::abs(a.value[0] - b.value[0]), 4 * std::hypot(a.error[0], b.error[0]));
 }
 
-// 5002 coordinates, of which the sequence has 3667: the last tokens are pseudo-random. 26 numbers,
-// false-alarm rate below 1 % with the 15 degrees of freedom of the error.
+// 5002 coordinates, of which the sequence has 3667: the last tokens are pseudo-random. 20 numbers,
+// each beyond 4 standard errors with probability 1.2e-3 at most (15 degrees of freedom):
+// false-alarm rate below 2.5 %.
 TEST(Qmc, MoreDimensionsThanTheSequenceHas) {
   const Problem problem = make_problem("softmax-1", "gaussian", 1000, 3, 2);
   const Point point = random_point(3, 2, 28, 1.5);

@@ -20,10 +20,9 @@ namespace headflow {
 class ScrambledSobol {
  public:
   static constexpr int kMostDimensions = 3667;  ///< of Boost's table
-  static constexpr int kMostLog2Points = 48;
 
   ScrambledSobol() = default;
-  /// 2^log2_points points, at least 8, in each randomisation.
+  /// 2^log2_points points, at least 8 and at most 2^52, in each randomisation.
   ScrambledSobol(int dimensions, int log2_points, int randomisations);
 
   /// Draws the randomisations anew. To be called before any point is asked for.
