@@ -16,6 +16,8 @@ enum class Purpose : std::uint32_t {
   signal = 2,         ///< theta of a sample: its normals
   signal_choice = 4,  ///< theta of a sample: its uniform
   initial_point = 3,  ///< the starting point of a flow
+  scrambling = 5,     ///< random digits of a scrambled Sobol' sequence
+  padding = 6,        ///< coordinates beyond the last one of that sequence
   test = 255
 };
 

@@ -31,6 +31,13 @@ void SinCosAll(const double* x, std::size_t count, double* sine, double* cosine)
   }
 }
 
+void NormalQuantileAll(const double* u, std::size_t count, double* out) {
+  const hn::CappedTag<double, 8> d;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+    hn::StoreU(simd::NormalQuantile(d, hn::LoadU(d, u + i)), d, out + i);
+  }
+}
+
 }  // namespace
 }  // namespace headflow::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -39,6 +46,7 @@ HWY_AFTER_NAMESPACE();
 
 #include <gtest/gtest.h>
 
+#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <numbers>
 #include <random>
@@ -49,6 +57,7 @@ HWY_AFTER_NAMESPACE();
 namespace headflow {
 HWY_EXPORT(ExpAll);
 HWY_EXPORT(SinCosAll);
+HWY_EXPORT(NormalQuantileAll);
 
 namespace {
 
@@ -89,6 +98,30 @@ TEST(SimdMath, SinCosTurnIsAccurate) {
       const long double angle = 2.0L * std::numbers::pi_v<long double> * x[i];
       ASSERT_NEAR(s[i], static_cast<double>(std::sin(angle)), 3.5e-16) << x[i];
       ASSERT_NEAR(c[i], static_cast<double>(std::cos(angle)), 3.5e-16) << x[i];
+    }
+  });
+}
+
+TEST(SimdMath, NormalQuantileIsWithin1e15) {
+  std::mt19937_64 generator(2);
+  std::uniform_real_distribution<double> uniform(0, 1), power(-53, -1);
+  std::vector<double> u = {0x1p-53, 1 - 0x1p-53, 0.5 + 0x1p-53, 0.5 - 0x1p-53,
+                           0.075,   0.925,       0x1p-52,       0.5 + 0x1p-30};
+  while (u.size() < 24000) {
+    u.push_back((std::floor(uniform(generator) * 0x1p52) + 0.5) * 0x1p-52);
+    u.push_back((std::floor(std::exp2(power(generator)) * 0x1p52) + 0.5) * 0x1p-52);
+    u.push_back(1 - u.back());
+  }
+  u.resize(24000);
+  std::vector<double> exact(u.size()), z(u.size());
+  const boost::math::normal_distribution<long double> normal;
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    exact[i] = static_cast<double>(quantile(normal, static_cast<long double>(u[i])));
+  }
+  testing::for_each_target([&](std::int64_t) {
+    HWY_DYNAMIC_DISPATCH(NormalQuantileAll)(u.data(), u.size(), z.data());
+    for (std::size_t i = 0; i < u.size(); ++i) {
+      ASSERT_NEAR(z[i], exact[i], 1e-15 * std::abs(exact[i])) << u[i];
     }
   });
 }

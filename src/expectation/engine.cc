@@ -7,6 +7,7 @@
 #include "core/suggest.h"
 #include "expectation/factorised/factorised.h"
 #include "expectation/monte_carlo.h"
+#include "expectation/qmc.h"
 
 namespace headflow {
 
@@ -41,13 +42,14 @@ void Engine::hessian_product(const Point& point, const Point& direction, Point& 
   out.unpack(sum.data());
 }
 
-std::vector<std::string> engine_names() { return {"factorised", "mc"}; }
+std::vector<std::string> engine_names() { return {"factorised", "qmc", "mc"}; }
 
 std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options) {
   if (options.engine == "mc" || options.engine == "auto") {
     return std::make_unique<MonteCarlo>(problem, options);
   }
   if (options.engine == "factorised") return std::make_unique<Factorised>(problem, options);
+  if (options.engine == "qmc") return std::make_unique<Qmc>(problem, options);
   throw OptionError("run.engine", in_quotes(options.engine),
                     one_of(engine_names(), options.engine));
 }

@@ -4,27 +4,13 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/error.h"
 #include "core/random.h"
-#include "core/suggest.h"
 #include "expectation/lane_products.h"
+#include "expectation/sampled_sums.h"
 
 namespace headflow {
 namespace {
 
-/// Order of the accumulated numbers: the loss, then [m R] by rows, b, v, and the second moment.
-struct Layout {
-  int H, F;
-  int weights() const { return 1; }
-  int b() const { return weights() + H * (F + H); }
-  int v() const { return b() + H; }
-  int second_moment() const { return v() + 1; }
-  int size() const { return second_moment() + H * H; }
-};
-
-constexpr std::size_t kL1Budget = 64 << 10;    // bytes of samples and scores in flight
-constexpr std::size_t kBlockBudget = 8 << 20;  // bytes of samples a worker regenerates
-constexpr std::int64_t kBlockGroups = 32;
 constexpr std::int64_t kFewestBatchGroups = 8;  // at least 64 batches where there are samples
 
 /// The prior as a mixture of at most 8 atoms, or null.
@@ -34,30 +20,16 @@ const GaussianMixture* few_atoms(const Prior& prior) {
   return mixture;
 }
 
-hwy::AlignedFreeUniquePtr<double[]> allocate_lanes(std::size_t groups) {
-  return hwy::AllocateAligned<double>(std::max<std::size_t>(1, groups) * kLanes);
-}
-
 }  // namespace
 
 MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
     : Engine(problem),
-      samples_(options.samples == 0 ? kDefaultSamples : options.samples),
-      single_precision_(options.precision == "float32"),
+      samples_(checked_samples(options)),
+      single_precision_(checked_single_precision(options)),
       seed_(options.seed),
       theta_bound_(problem.prior().largest(kLargestNormal)),
       workers_(options.threads) {
-  if (samples_ < 2 || samples_ > 1'000'000'000'000) {
-    throw OptionError("run.samples", fmt::format("{}", samples_),
-                      "must be from 2 (an error needs two) to 10^12");
-  }
-  if (!single_precision_ && options.precision != "float64") {
-    throw OptionError("run.precision", in_quotes(options.precision),
-                      one_of({"float64", "float32"}, options.precision));
-  }
-  if (options.memory < 0) {
-    throw OptionError("program.memory", fmt::format("{}", options.memory), "must not be negative");
-  }
+  check_memory(options);
   const int L = problem.L(), H = problem.H(), F = problem.F();
   const int most = std::min(L, kMaxPlacements);
   atoms_ = few_atoms(this->problem().prior());
@@ -75,26 +47,16 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
 
   const auto scores = static_cast<std::size_t>(L) * static_cast<std::size_t>(H) * kLanes;
   const std::size_t bytes = group_size_ * (single_precision_ ? 4 : 8);
-  block_groups_ = kBlockGroups;
-  while (block_groups_ > 1 && static_cast<std::size_t>(block_groups_) * bytes > kBlockBudget) {
-    block_groups_ /= 2;
-  }
-  chunk_groups_ = block_groups_;
-  while (chunk_groups_ > 1 &&
-         (static_cast<std::size_t>(chunk_groups_) * (bytes + scores * 8) > kL1Budget ||
-          groups_ / chunk_groups_ < kFewestBatchGroups)) {
-    chunk_groups_ /= 2;
-  }
+  const Blocking blocking = choose_blocking(groups_, bytes, scores * 8, kFewestBatchGroups);
+  block_groups_ = blocking.block_groups;
+  chunk_groups_ = blocking.chunk_groups;
 
-  entries_ = Layout{H, F}.size();
+  entries_ = SumLayout{H, F}.size();
   const std::size_t blocks =
       static_cast<std::size_t>((groups_ + block_groups_ - 1) / block_groups_);
   partial_.resize(blocks * 2 * static_cast<std::size_t>(entries_));
   weights_.resize(H, F + H);
 
-  const bool store = static_cast<double>(groups_) * static_cast<double>(bytes) <
-                     static_cast<double>(options.memory) * 0x1p20;
-  const auto block_size = static_cast<std::size_t>(block_groups_) * group_size_;
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
   for (Scratch& s : scratch_) {
     const auto chunk = static_cast<std::size_t>(chunk_groups_);
@@ -110,49 +72,33 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
     s.batch = allocate_lanes(static_cast<std::size_t>(entries_));
     s.total = allocate_lanes(static_cast<std::size_t>(entries_));
     s.squares = allocate_lanes(static_cast<std::size_t>(entries_));
-    s.generated =
-        allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (2 * F + 1)));
-    if (!store && single_precision_) s.block32 = hwy::AllocateAligned<float>(block_size);
-    if (!store && !single_precision_) s.block64 = hwy::AllocateAligned<double>(block_size);
   }
-  if (store) {
-    const std::size_t size = static_cast<std::size_t>(groups_) * group_size_;
-    if (single_precision_) {
-      stored_ = hwy::AllocateAligned<float>(size);
-    } else {
-      stored_ = hwy::AllocateAligned<double>(size);
-    }
-    store_samples();
-  }
+  store_ = SampleStore({.groups = groups_,
+                        .group_size = group_size_,
+                        .spare = spare(),
+                        .block_groups = block_groups_,
+                        .single_precision = single_precision_,
+                        .memory = options.memory},
+                       workers_,
+                       [this](std::int64_t group, double* values) { generate(group, values); });
+  store_.fill(workers_);
+}
+
+std::size_t MonteCarlo::spare() const {
+  return static_cast<std::size_t>(placements_ * (2 * problem().F() + 1)) * kLanes;
 }
 
 void MonteCarlo::refresh(std::uint32_t draw) {
   draw_ = draw & 0xFFFFFFu;
-  store_samples();
+  store_.fill(workers_);
 }
 
-void MonteCarlo::store_samples() {
-  std::visit(
-      [&](auto& buffer) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(buffer)>, std::monostate>) {
-          workers_.for_each_block(static_cast<std::size_t>(groups_), [&](std::size_t group,
-                                                                         int worker) {
-            generate(static_cast<std::int64_t>(group), scratch_[static_cast<std::size_t>(worker)],
-                     buffer.get() + group * group_size_);
-          });
-        }
-      },
-      stored_);
-}
-
-template <class T>
-void MonteCarlo::generate(std::int64_t group, Scratch& scratch, T* out) const {
+void MonteCarlo::generate(std::int64_t group, double* values) const {
   const int F = problem().F(), P = placements_;
   const Prior& prior = problem().prior();
   const int noise = problem().L() * (F + problem().H());
   const auto item = static_cast<std::uint64_t>(group);
 
-  double* values = scratch.generated.get();
   fill_normals({seed_, Purpose::noise, draw_}, item, noise, values);
   double* signal = values + static_cast<std::ptrdiff_t>(noise) * kLanes;
   double* uniforms = signal + static_cast<std::ptrdiff_t>(P) * F * kLanes;
@@ -174,43 +120,19 @@ void MonteCarlo::generate(std::int64_t group, Scratch& scratch, T* out) const {
       for (int f = 0; f < F; ++f) signal[(p * F + f) * kLanes + i] = theta[f];
     }
   }
-  std::transform(values, values + group_size_, out, [](double x) { return static_cast<T>(x); });
 }
 
 template <class T>
-const T* MonteCarlo::block_samples(std::int64_t first_group, std::int64_t groups,
-                                   Scratch& scratch) {
-  if (const auto* kept = std::get_if<Buffer<T>>(&stored_)) {
-    return kept->get() + static_cast<std::size_t>(first_group) * group_size_;
-  }
-  T* out = nullptr;
-  if constexpr (std::is_same_v<T, float>) {
-    out = scratch.block32.get();
-  } else {
-    out = scratch.block64.get();
-  }
-  for (std::int64_t i = 0; i < groups; ++i) {
-    generate(first_group + i, scratch, out + static_cast<std::size_t>(i) * group_size_);
-  }
-  return out;
-}
-
-bool MonteCarlo::is_moderate(const Point& point) const {
-  const double chi = weights_.cwiseAbs().rowwise().sum().maxCoeff() * kLargestNormal;
-  const double mu = (point.m.cwiseAbs() * theta_bound_).maxCoeff();
-  return chi + (mu + point.b.cwiseAbs().maxCoeff()) * std::numbers::log2e <= kModerateScore;
-}
-
-template <class T>
-void MonteCarlo::run_block(std::size_t block, const Point& point, const Request& request,
-                           Scratch& scratch) {
+void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
+                           const Request& request) {
   const int L = problem().L(), H = problem().H(), F = problem().F(), P = placements_;
   const int K = F + H;
-  const Layout layout{H, F};
+  const SumLayout layout{H, F};
   const Activation& activation = problem().activation();
   const std::int64_t first = static_cast<std::int64_t>(block) * block_groups_;
   const std::int64_t count = std::min(block_groups_, groups_ - first);
-  const T* samples = block_samples<T>(first, count, scratch);
+  const T* samples = store_.block<T>(first, count, worker);
+  Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
   const auto lanes = [](double* base, int index) {
     return base + static_cast<std::ptrdiff_t>(index) * kLanes;
   };
@@ -222,19 +144,10 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
   std::fill_n(scratch.total.get(), entries_ * kLanes, 0.0);
   std::fill_n(scratch.squares.get(), entries_ * kLanes, 0.0);
 
-  PlacementBatch work;
-  work.heads = H;
-  work.tokens = L;
+  PlacementBatch work = batch_into(problem(), point, request.second_moment, batch);
   work.placements = P;
-  work.b = point.b.data();
-  work.v = point.v;
   work.mu = scratch.mu.get();
   work.scratch = scratch.work.get();
-  work.loss = batch;
-  work.grad_b = lanes(batch, layout.b());
-  work.grad_v = lanes(batch, layout.v());
-  if (request.second_moment) work.second_moment = lanes(batch, layout.second_moment());
-  const double largest_b = point.b.cwiseAbs().maxCoeff() * std::numbers::log2e;
 
   const bool look_up = atoms_ && a_priori_moderate_ && !request.second_moment;
 
@@ -274,13 +187,8 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
         if (!work.weight) continue;
         for (int p = 0; p < P; ++p) lanes(scratch.weight.get(), p)[i] = p < left ? 1.0 : 0.0;
       }
-      work.moderate = a_priori_moderate_;
-      if (!work.moderate) {
-        const double chi = Eigen::Map<Vector>(work.chi, H * L * kLanes).cwiseAbs().maxCoeff();
-        const double mu =
-            Eigen::Map<Vector>(scratch.mu.get(), H * P * kLanes).cwiseAbs().maxCoeff();
-        work.moderate = chi + mu + largest_b <= kModerateScore;
-      }
+      work.moderate =
+          a_priori_moderate_ || moderate(work.chi, H * L, scratch.mu.get(), H * P, point);
       activation.placements(work);
     }
     for (int i = 0; i < kLanes; ++i)
@@ -311,10 +219,9 @@ void MonteCarlo::run_block(std::size_t block, const Point& point, const Request&
 
 void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation& out) {
   const int H = problem().H(), F = problem().F();
-  const Layout layout{H, F};
-  weights_.leftCols(F) = point.m * std::numbers::log2e;  // scores in bits, see PlacementBatch
-  weights_.rightCols(H) = point.R * std::numbers::log2e;
-  a_priori_moderate_ = is_moderate(point);
+  const SumLayout layout{H, F};
+  set_weights_in_bits(point, weights_);
+  a_priori_moderate_ = always_moderate(weights_, point, theta_bound_);
   if (atoms_) {
     for (std::size_t k = 0; k < atoms_->components().size(); ++k) {
       const Vector mu = weights_.leftCols(F) * atoms_->components()[k].mean;
@@ -324,11 +231,10 @@ void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation
 
   const std::size_t blocks = partial_.size() / (2 * static_cast<std::size_t>(entries_));
   workers_.for_each_block(blocks, [&](std::size_t block, int worker) {
-    Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
     if (single_precision_) {
-      run_block<float>(block, point, request, scratch);
+      run_block<float>(block, worker, point, request);
     } else {
-      run_block<double>(block, point, request, scratch);
+      run_block<double>(block, worker, point, request);
     }
   });
 
@@ -348,30 +254,14 @@ void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation
   const std::int64_t last_draws = draws_ - full_chunks * chunk_groups_ * kLanes;
   const auto batches =
       static_cast<double>(full_chunks * kLanes + std::min<std::int64_t>(last_draws, kLanes));
-  const auto standard_error = [&](int j) {
-    const double variance = (squares[j] - N * mean[j] * mean[j]) / ((batches - 1.0) * N);
-    return std::sqrt(std::max(0.0, variance));
-  };
+  const Vector variance = (squares - (N * mean).cwiseProduct(mean)) / ((batches - 1.0) * N);
+  const Vector error = variance.cwiseMax(0.0).cwiseSqrt();
 
-  const auto fill = [&](Point& target, const auto& value) {
-    target.m.resize(H, F);
-    target.R.resize(H, H);
-    target.b.resize(H);
-    for (int h = 0; h < H; ++h) {
-      const int row = layout.weights() + h * (F + H);
-      for (int f = 0; f < F; ++f) target.m(h, f) = value(row + f);
-      for (int k = 0; k < H; ++k) target.R(h, k) = value(row + F + k);
-      target.b[h] = value(layout.b() + h);
-    }
-    target.v = value(layout.v());
-  };
   out.loss = mean[0];
-  out.loss_error = standard_error(0);
-  fill(out.grad, [&](int j) { return mean[j]; });
-  if (request.gradient_error) fill(out.grad_error, standard_error);
-  if (request.second_moment) {
-    out.second_moment = Eigen::Map<const Matrix>(mean.data() + layout.second_moment(), H, H);
-  }
+  out.loss_error = error[0];
+  unpack_sums(layout, mean, out.grad);
+  if (request.gradient_error) unpack_sums(layout, error, out.grad_error);
+  if (request.second_moment) out.second_moment = second_moment_of_sums(layout, mean);
 }
 
 MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {
@@ -379,16 +269,10 @@ MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {
   const std::int64_t draw = index / placements_;
   const auto lane = static_cast<std::size_t>(draw % kLanes);
   const auto p = static_cast<int>(index % placements_);
-  Scratch scratch;
-  scratch.generated =
-      allocate_lanes(group_size_ / kLanes + static_cast<std::size_t>(placements_ * (2 * F + 1)));
-  std::vector<float> narrow(single_precision_ ? group_size_ : 0);
-  std::vector<double> values(group_size_);
+  std::vector<double> values(group_size_ + spare());
+  generate(draw / kLanes, values.data());
   if (single_precision_) {
-    generate(draw / kLanes, scratch, narrow.data());
-    values.assign(narrow.begin(), narrow.end());
-  } else {
-    generate(draw / kLanes, scratch, values.data());
+    for (double& x : values) x = static_cast<float>(x);
   }
   Sample out{Matrix(L, F + H), p};
   for (int j = 0; j < L * (F + H); ++j)

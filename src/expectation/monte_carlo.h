@@ -1,12 +1,10 @@
 #pragma once
 
-#include <hwy/aligned_allocator.h>
-
-#include <variant>
 #include <vector>
 
 #include "core/parallel.h"
 #include "expectation/engine.h"
+#include "expectation/sample_store.h"
 
 namespace headflow {
 
@@ -40,27 +38,16 @@ class MonteCarlo final : public Engine {
   Sample sample(std::int64_t index) const;
 
  private:
-  template <class T>
-  using Buffer = hwy::AlignedFreeUniquePtr<T[]>;
-
   /// Scratch of one worker; sized once.
   struct Scratch {
-    Buffer<double> chi, mu, theta, g_relevant, work, weight, inverse_size;
-    Buffer<double> batch, total, squares;
-    Buffer<double> generated;
-    Buffer<double> block64;
-    Buffer<float> block32;
+    LaneBuffer<double> chi, mu, theta, g_relevant, work, weight, inverse_size;
+    LaneBuffer<double> batch, total, squares;
   };
 
+  void generate(std::int64_t group, double* values) const;
+  std::size_t spare() const;  // numbers that `generate` needs besides those of a group
   template <class T>
-  void generate(std::int64_t group, Scratch& scratch, T* out) const;
-  template <class T>
-  const T* block_samples(std::int64_t first_group, std::int64_t groups, Scratch& scratch);
-  template <class T>
-  void run_block(std::size_t block, const Point& point, const Request& request, Scratch& scratch);
-  void store_samples();
-
-  bool is_moderate(const Point& point) const;
+  void run_block(std::size_t block, int worker, const Point& point, const Request& request);
 
   std::int64_t samples_;
   int placements_;       // P
@@ -75,7 +62,7 @@ class MonteCarlo final : public Engine {
 
   Workers workers_;
   std::vector<Scratch> scratch_;
-  std::variant<std::monostate, Buffer<double>, Buffer<float>> stored_;
+  SampleStore store_;
   /// The prior if it is a few atoms, else null: then samples hold the number of the atom, and
   /// theta and e^mu are looked up.
   const GaussianMixture* atoms_ = nullptr;

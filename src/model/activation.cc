@@ -74,12 +74,17 @@ void Activation::placements(const PlacementBatch& batch) const {
       std::copy_n(at(u, h * L + p), kLanes, batch.g_relevant + (h * P + p) * kLanes);
     }
     if (batch.second_moment) {
+      double once[kLanes];  // g has the weight in it already, the product twice
+      for (int i = 0; i < kLanes; ++i) {
+        const double weight = batch.weight ? batch.weight[p * kLanes + i] : 1.0;
+        once[i] = weight > 0 ? 1.0 / weight : 0.0;
+      }
       for (int h = 0; h < H; ++h) {
         for (int k = 0; k < H; ++k) {
           double* sum = at(batch.second_moment, h * H + k);
           for (int l = 0; l < L; ++l) {
             const double *gh = at(u, h * L + l), *gk = at(u, k * L + l);
-            for (int i = 0; i < kLanes; ++i) sum[i] += gh[i] * gk[i];
+            for (int i = 0; i < kLanes; ++i) sum[i] += gh[i] * gk[i] * once[i];
           }
         }
       }

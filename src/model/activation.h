@@ -48,7 +48,7 @@ struct PlacementBatch {
 
   const double* mu = nullptr;       ///< [H][P] in; may be null if moderate and `factor` is given
   const double* factor = nullptr;   ///< [H][P] in: 2^mu where the caller knows it; may be null
-  const double* weight = nullptr;   ///< [P] in: 1, or 0 for lanes past the last sample; may be null
+  const double* weight = nullptr;   ///< [P] in: of each sample, >= 0; null for 1
   double* chi = nullptr;            ///< [H][L] in: noise scores; out: sum over p of g_hl
   double* g_relevant = nullptr;     ///< [H][P] out: g_hp of sample p, the factor of theta_p
   double* loss = nullptr;           ///< [1] added to

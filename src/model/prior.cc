@@ -55,7 +55,11 @@ std::size_t GaussianMixture::component(double uniform) const {
 }
 
 void GaussianMixture::sample(double uniform, const double* normals, double* theta) const {
-  const auto& [weight, mean, factor] = components_[component(uniform)];
+  sample_component(component(uniform), normals, theta);
+}
+
+void GaussianMixture::sample_component(std::size_t k, const double* normals, double* theta) const {
+  const auto& [weight, mean, factor] = components_[k];
   for (Eigen::Index f = 0; f < mean.size(); ++f) {
     double value = mean[f];
     for (Eigen::Index j = 0; j < factor.cols(); ++j) value += factor(f, j) * normals[j];

@@ -45,6 +45,8 @@ class GaussianMixture final : public Prior {
   const std::vector<MixtureComponent>& components() const { return components_; }
   /// The component that a uniform number chooses.
   std::size_t component(double uniform) const;
+  /// One theta of component k from as many standard normals as its factor has columns.
+  void sample_component(std::size_t k, const double* normals, double* theta) const;
 
   const Vector& mean() const override { return mean_; }
   const Matrix& covariance() const override { return covariance_; }

@@ -1,10 +1,12 @@
 #include "expectation/factorised/score_nodes.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
 #include "expectation/factorised/kernels.h"
 #include "expectation/factorised/rules.h"
+#include "expectation/sobol.h"
 
 namespace headflow::factorised {
 namespace {
@@ -82,6 +84,34 @@ Points stroud(int dimensions, int degree) {
   return points;
 }
 
+/// Scrambled Sobol' points with their mirror images, then whitened: mean 0 and covariance I are
+/// exact, so polynomials of degree 3 are.
+Points sobol(int dimensions, int log2_points) {
+  ScrambledSobol sequence(dimensions, log2_points, 1);
+  sequence.scramble({1, Purpose::scrambling, static_cast<std::uint32_t>(log2_points)});
+  const Eigen::Index n = Eigen::Index{1} << log2_points;
+  Matrix x(n, dimensions);
+  std::vector<double> group(at(dimensions) * 8);
+  for (Eigen::Index g = 0; g < n / 8; ++g) {
+    sequence.normals(0, g, 0, dimensions, group.data());
+    for (Eigen::Index i = 0; i < 8; ++i) {
+      for (int j = 0; j < dimensions; ++j) x(8 * g + i, j) = group[at(j) * 8 + static_cast<std::size_t>(i)];
+    }
+  }
+  const Matrix covariance = x.transpose() * x / static_cast<double>(n);
+  const Eigen::LLT<Matrix> root(covariance);
+  const Matrix white = root.matrixL().solve(x.transpose()).transpose();
+  Points points{dimensions, {}, {}};
+  for (const double sign : {1.0, -1.0}) {
+    for (Eigen::Index i = 0; i < white.size(); ++i) points.x.push_back(sign * white.data()[i]);
+  }
+  points.w.assign(static_cast<std::size_t>(2 * n), 0.5 / static_cast<double>(n));
+  return points;
+}
+
+/// Pairs of Sobol' points for an error of e^(-digits), by the measured N^(-1) or so.
+int sobol_size(double digits) { return std::clamp(static_cast<int>(std::lround((getenv("SA")?atof(getenv("SA")):1.2) * digits + (getenv("SB")?atof(getenv("SB")):1.5))), 8, 30); }
+
 NodeSet to_nodes(const Points& points) {
   NodeSet out;
   out.dimensions = points.dimensions;
@@ -126,6 +156,11 @@ NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
     if (large < r) product *= rules[at(large)].size();
   }
   // Corners go first, so the product may be larger than what is kept.
+  const int log2_points = sobol_size(digits);
+  if (r >= 4 && std::ldexp(2.0, log2_points) < 0.1 * best) {
+    if (std::ldexp(2.0, log2_points) > static_cast<double>(most)) return {};
+    return to_nodes(sobol(r, log2_points));
+  }
   if (best > 1e3 * static_cast<double>(most)) return {};
   rules.resize(at(best_large));
   const double least = std::exp(-digits - 3) / std::max(1.0, std::sqrt(best));
