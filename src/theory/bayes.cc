@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numbers>
 #include <optional>
+#include <vector>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -179,6 +181,28 @@ std::optional<BayesRisk> by_quadrature(const GaussianMixture& prior, int L,
   return out;
 }
 
+/// The mean of several samples.
+class Average final : public Evidence {
+ public:
+  explicit Average(std::vector<std::shared_ptr<const Evidence>> parts) : parts_(std::move(parts)) {}
+
+  EvidenceValues at(double u) const override {
+    const auto n = static_cast<double>(parts_.size());
+    EvidenceValues mean{0, 0, 0};
+    for (const auto& part : parts_) {
+      const EvidenceValues value = part->at(u);
+      mean.h += value.h / n, mean.Q += value.Q / n, mean.g += value.g / n;
+    }
+    return mean;
+  }
+  std::int64_t nodes() const override {
+    return parts_.front()->nodes() * static_cast<std::int64_t>(parts_.size());
+  }
+
+ private:
+  std::vector<std::shared_ptr<const Evidence>> parts_;
+};
+
 /// Averages over random tokens, in batches that tell the error and the leading bias.
 BayesRisk by_sampling(const GaussianMixture& prior, int L, const BayesOptions& options) {
   constexpr int kBatches = 32;
@@ -188,21 +212,20 @@ BayesRisk by_sampling(const GaussianMixture& prior, int L, const BayesOptions& o
     cost += static_cast<double>(component.mean.size() * (1 + component.factor.cols()));
   }
   const auto count = static_cast<std::int64_t>(std::clamp(5e8 / cost, 4096.0, 1e6)) / kBatches;
+  const EvidenceRange range = Level(L, kSampledDigits).range();
+  std::vector<std::shared_ptr<const Evidence>> batches(kBatches);
   std::vector<double> risks(kBatches);
-  double all = 0;
-  const auto risk_of = [&](std::int64_t first, std::int64_t tokens) {
+  const auto risk_of = [&](std::vector<std::shared_ptr<const Evidence>> parts) {
     Level level(L, kSampledDigits);
-    level.add(sampled_evidence(prior, level.range(), {options.seed, first, tokens}), 1);
+    level.add(std::make_unique<Average>(std::move(parts)), 1);
     return level.risk();
   };
-  Workers(options.threads).for_each_block(kBatches + 1, [&](std::size_t batch, int) {
-    const auto b = static_cast<std::int64_t>(batch);
-    if (batch == 0) {
-      all = risk_of(0, kBatches * count);
-    } else {
-      risks[batch - 1] = risk_of((b - 1) * count, count);
-    }
+  Workers(options.threads).for_each_block(kBatches, [&](std::size_t b, int) {
+    const std::int64_t first = static_cast<std::int64_t>(b) * count;
+    batches[b] = sampled_evidence(prior, range, {options.seed, first, count});
+    risks[b] = risk_of({batches[b]});
   });
+  const double all = risk_of(batches);
   double mean = 0, variance = 0;
   for (const double risk : risks) mean += risk / kBatches;
   for (const double risk : risks) variance += (risk - mean) * (risk - mean) / (kBatches - 1);

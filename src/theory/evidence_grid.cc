@@ -54,9 +54,10 @@ class GridEvidence final : public Evidence {
   double work() const { return expected_nodes_ * static_cast<double>(components_.size()); }
 
   void fill(int threads) {
-    // A fixed number of slabs along the first axis, added in order.
-    constexpr std::int64_t kSlabs = 64;
-    const auto slabs = static_cast<std::size_t>(std::min(kSlabs, axes_[0].count));
+    // Slabs along the first axis, whatever the threads, added in order.
+    const double wanted = std::clamp(expected_nodes_ / 20000.0, 1.0, 64.0);
+    const auto slabs =
+        static_cast<std::size_t>(std::min(static_cast<std::int64_t>(wanted), axes_[0].count));
     std::vector<LogHistogram> parts(slabs, LogHistogram(largest_log_));
     std::vector<std::int64_t> counts(slabs, 0);
     Workers(threads).for_each_block(slabs, [&](std::size_t slab, int) {
@@ -175,7 +176,8 @@ class GridEvidence final : public Evidence {
 
   /// Looks at a coarse grid; shrinks the box to what counts and finds the steps.
   void look_around(Vector& low, Vector& high) {
-    const int per_axis = std::clamp(static_cast<int>(std::pow(1e5, 1.0 / rank_)), 3, 1024);
+    constexpr int kPerAxis[] = {256, 64, 30, 16, 10, 7};
+    const int per_axis = kPerAxis[rank_ - 1];
     const Vector spacing = (high - low) / (per_axis - 1);
     Vector chi = low, inner_low = high, inner_high = low, whitened;
     std::vector<double> forms(components_.size());
@@ -239,7 +241,7 @@ class GridEvidence final : public Evidence {
 
 std::unique_ptr<Evidence> grid_evidence(const EvidenceBlock& block, const EvidenceRange& range,
                                         double most_work, int threads) {
-  constexpr int kMostAxes = 6;
+  constexpr int kMostAxes = 6;  // as look_around knows
   const auto rank = block.components.front().mean.size();
   if (rank > kMostAxes) return nullptr;
   if (rank == 0) {  // theta = 0: one atom
