@@ -31,6 +31,7 @@ MixtureComponent in_basis(const MixtureComponent& component, const Matrix& basis
 
 /// An orthonormal basis of the span of all columns, strongest direction first.
 Matrix basis_of(const std::vector<MixtureComponent>& components) {
+  if (components.size() == 1 && components[0].factor.cols() == 0) return directions(components[0]);
   const Eigen::Index F = components.front().mean.size();
   Matrix second = Matrix::Zero(F, F);
   for (const MixtureComponent& component : components) {

@@ -78,6 +78,8 @@ class GridEvidence final : public Evidence {
 
  private:
   double cut() const { return range_.digits + 2.0; }
+  /// Beyond this distance from 0 either phi w is negligible or w is so large that exp(-e^u w) is.
+  double farthest() const { return std::sqrt(2.0 * (cut() + largest_log_)); }
 
   /// A walk over the grid, axis by axis, with what is known of chi so far.
   struct Walk {
@@ -90,6 +92,7 @@ class GridEvidence final : public Evidence {
           offsets(static_cast<std::size_t>(evidence.rank_) * evidence.components_.size()) {
       cell = std::pow(2.0 * std::numbers::pi, -0.5 * grid.rank_);
       for (const Axis& axis : grid.axes_) cell *= axis.step;
+      farthest = grid.farthest();
     }
 
     void visit(int axis, std::int64_t begin, std::int64_t end) {
@@ -113,7 +116,7 @@ class GridEvidence final : public Evidence {
           after[k] = before[k] + residual * residual;
           least = std::min(least, 0.5 * after[k]);
         }
-        if (least > grid.cut()) continue;
+        if (least > grid.cut() || norms[d + 1] > farthest * farthest) continue;
         if (axis + 1 < grid.rank_) {
           visit(axis + 1, 0, grid.axes_[d + 1].count);
         } else {
@@ -134,7 +137,7 @@ class GridEvidence final : public Evidence {
     LogHistogram& out;
     Vector chi;
     std::vector<double> forms, norms, offsets;
-    double cell;
+    double cell, farthest;
     std::int64_t nodes = 0;
   };
 
@@ -161,6 +164,7 @@ class GridEvidence final : public Evidence {
       low = low.cwiseMin(component.mean - reach);
       high = high.cwiseMax(component.mean + reach);
     }
+    low = low.cwiseMax(-farthest()), high = high.cwiseMin(farthest());
     // Twice: the first look may find the box far too large.
     for (int look = 0; look < 2; ++look) look_around(low, high);
     axes_.assign(static_cast<std::size_t>(rank_), {});
