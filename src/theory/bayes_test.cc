@@ -287,6 +287,25 @@ TEST(Bayes, ReportedErrorIsABound) {
   EXPECT_EQ(met, kProblems);
 }
 
+// A risk far below the tolerance is left out of the integral, and the error says so; covariances
+// far wider than the noise do not lose the grid.
+TEST(Bayes, ErrorCoversSmallRisksAndWideCovariances) {
+  Matrix means(2, 2), covariances(4, 2);
+  means << 1, 0, -20, 30;
+  for (const double variance : {1e2, 1e4, 1e6}) {
+    covariances << variance, 0, 0, 1, 2, 1, 1, variance;
+    const Problem problem =
+        make_problem("mixture", 300, 2, {{"means", means}, {"covariances", covariances}});
+    const BayesRisk exact = bayes_risk(problem, {.tolerance = 1e-12});
+    const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-3});
+    EXPECT_TRUE(exact.tolerance_met && risk.tolerance_met);
+    EXPECT_LE(std::abs(risk.risk - exact.risk), risk.error) << variance;
+  }
+  const Problem strong = spike(300, 40, 40);
+  const BayesRisk risk = bayes_risk(strong, {.tolerance = 1e-3});
+  EXPECT_LE(std::abs(risk.risk - bayes_risk(strong, {.tolerance = 1e-12}).risk), risk.error);
+}
+
 // Seven directions are beyond a grid. 4 standard errors, false-alarm rate 6e-5 twice.
 TEST(Bayes, SaysWhenItOnlySamples) {
   const Matrix points = Matrix::Identity(7, 7) * 1.5 + Matrix::Constant(7, 7, 0.4);
