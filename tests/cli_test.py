@@ -182,6 +182,47 @@ class Flow(CommandLine):
         self.assertTrue(self.output.exists())
 
 
+class Bayes(CommandLine):
+    def test_json(self):
+        done = run("bayes", self.point, "--tolerance", 1e-9, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = json.loads(done.stdout)
+        keys = ["risk", "risk_error", "error_kind", "method", "tolerance", "tolerance_met", "seconds"]
+        self.assertEqual(list(out), keys)
+        self.assertAlmostEqual(out["risk"], 0.3429277986134, delta=1e-9)
+        self.assertTrue(0 < out["risk_error"] < 1e-9)
+        self.assertEqual(out["error_kind"], "refinement difference")
+        self.assertEqual(out["tolerance"], 1e-9)
+        self.assertIs(out["tolerance_met"], True)
+        # no loss is below it
+        loss = json.loads(run("loss", self.point, "--json").stdout)
+        self.assertLess(out["risk"], loss["loss"])
+
+    def test_text(self):
+        done = run("bayes", self.point, "--tokens", 5)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"Bayes risk +0\.\d+ \+- \S+ +\(refinement difference\)")
+        self.assertRegex(done.stdout, r"uniform guess +0\.80000")
+
+    def test_mixture(self):
+        done = run("bayes", "--prior", "mixture", "--means", "1,0;0,2", "--covariances", "1,0;0,2;0,0;0,0",
+                   "--weights", "0.4,0.6", "--json")
+        self.assertIs(json.loads(done.stdout)["tolerance_met"], True, done.stderr)
+
+    def test_beyond_a_grid(self):
+        points = ";".join(",".join("1" if j <= i else "0" for j in range(7)) for i in range(7))
+        done = run("bayes", "--prior", "discrete", "--features", 7, "--points", points)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Monte-Carlo standard error", done.stdout)
+        self.assertIn("was not reached", done.stdout)
+
+    def test_bad_tolerance(self):
+        for tolerance in ("0", "1e-13", "0.5", "nan"):
+            done = run("bayes", self.point, "--tolerance", tolerance)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--tolerance: run.tolerance", done.stderr)
+
+
 class BadInput(CommandLine):
     """Each is one clear line, exit code 2, and leaves no file behind."""
 
@@ -272,11 +313,11 @@ class Help(CommandLine):
     def test_overview_lists_the_commands(self):
         done = run("--help")
         self.assertEqual(done.returncode, 0)
-        for name in ("loss", "flow", "paper"):
+        for name in ("loss", "bayes", "flow", "paper"):
             self.assertIn(name, done.stdout)
 
     def test_every_command_explains_itself(self):
-        for name in ("loss", "flow", "paper"):
+        for name in ("loss", "bayes", "flow", "paper"):
             done = run(name, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("--threads", done.stdout)

@@ -38,6 +38,7 @@ struct Command {
 };
 
 const Command& loss_command();
+const Command& bayes_command();
 const Command& flow_command();
 const Command& paper_command();
 

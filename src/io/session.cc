@@ -66,6 +66,8 @@ Session::Session() {
   keys.add("point", "v", point.v, "scale v (default 1)");
 
   keys.add("run", "engine", engine.engine, "how expectations are computed: mc");
+  keys.add("run", "tolerance", engine.tolerance,
+           "absolute error asked of the engines auto and factorised, and of bayes");
   keys.add("run", "samples", engine.samples, "Monte-Carlo samples");
   keys.add("run", "seed", engine.seed, "seed of every random number");
   keys.add("run", "precision", engine.precision, "storage of the samples: float64 or float32");

@@ -11,7 +11,8 @@ namespace headflow {
 #define HEADFLOW_PRIORS(X) \
   X(flipping)              \
   X(gaussian)              \
-  X(discrete)
+  X(discrete)              \
+  X(mixture)
 
 #define HEADFLOW_DECLARE(name) const PriorInfo& name##_prior();
 HEADFLOW_PRIORS(HEADFLOW_DECLARE)

@@ -37,10 +37,57 @@ TEST(Prior, GaussianVariancesAreLinear) {
   EXPECT_TRUE(problem.prior().covariance().diagonal().isApprox(Eigen::Vector3d(20.0, 10.5, 1.0)));
 }
 
-// Sample mean and covariance of 400,000 draws within 5 standard errors; 4 priors with 14 numbers
-// each: false-alarm rate 3e-5.
+TEST(Prior, MixtureOfGaussiansAndAtoms) {
+  ProblemOptions options = problem_options("softmax", "mixture", 4, 2, 2);
+  Matrix means(2, 2), covariances(4, 2);
+  means << 1, 2, -1, 0;
+  covariances << 2, 1, 1, 3, 0, 0, 0, 0;
+  options.prior_parameters = {{"means", means}, {"covariances", covariances}};
+  const Problem problem(options);
+  const auto& mixture = dynamic_cast<const GaussianMixture&>(problem.prior());
+  ASSERT_EQ(mixture.components().size(), 2u);
+  const MixtureComponent& gaussian = mixture.components()[0];
+  EXPECT_TRUE((gaussian.factor * gaussian.factor.transpose()).isApprox(covariances.topRows(2)));
+  EXPECT_EQ(mixture.components()[1].factor.cols(), 0);  // an atom
+  EXPECT_EQ(mixture.components()[1].weight, 0.5);
+  Matrix covariance(2, 2);  // E Cov + Cov E
+  covariance << 1 + 1, 0.5 + 1, 0.5 + 1, 1.5 + 1;
+  EXPECT_TRUE(mixture.covariance().isApprox(covariance));
+}
+
+TEST(Prior, MixtureRulesAreChecked) {
+  const auto complaint = [](const char* key, const auto& change) {
+    ProblemOptions options = problem_options("softmax", "mixture", 4, 2, 2);
+    change(options.prior_parameters);
+    try {
+      const Problem problem(options);
+    } catch (const OptionError& e) {
+      EXPECT_EQ(e.key(), key);
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  const auto says = [&](const char* key, const char* words, const auto& change) {
+    EXPECT_NE(complaint(key, change).find(words), std::string::npos) << complaint(key, change);
+  };
+  says("problem.means", "missing", [](auto& p) { p.erase("means"); });
+  says("problem.means", "2 numbers", [](auto& p) { p["means"] = Matrix::Ones(3, 3); });
+  says("problem.means", "finite", [](auto& p) { p["means"](0, 0) = NAN; });
+  says("problem.covariances", "missing", [](auto& p) { p.erase("covariances"); });
+  says("problem.covariances", "6 rows", [](auto& p) { p["covariances"] = Matrix::Ones(4, 2); });
+  says("problem.covariances", "number 2 must be symmetric",
+       [](auto& p) { p["covariances"](2, 1) += 0.1; });
+  says("problem.covariances", "number 3 must not have a negative eigenvalue",
+       [](auto& p) { p["covariances"].bottomRows(2) = -Matrix::Identity(2, 2); });
+  says("problem.weights", "list of 3", [](auto& p) { p["weights"] = row({0.5, 0.5}); });
+  says("problem.weights", "sum to one", [](auto& p) { p["weights"] = row({0.5, 0.5, 0.5}); });
+  says("problem.weights", "negative", [](auto& p) { p["weights"] = row({1.5, 0.5, -1}); });
+}
+
+// Sample mean and covariance of 400,000 draws within 5 standard errors; 5 priors with 14 numbers
+// each: false-alarm rate 4e-5.
 TEST(Prior, SamplesHaveTheStatedMoments) {
-  for (const char* name : {"flipping", "gaussian", "full", "discrete"}) {
+  for (const char* name : {"flipping", "gaussian", "full", "discrete", "mixture"}) {
     SCOPED_TRACE(name);
     std::srand(3);
     const int F = 3, N = 400000;

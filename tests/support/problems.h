@@ -30,6 +30,15 @@ inline ProblemOptions problem_options(const std::string& activation, const std::
     const Matrix A = Matrix::Random(F, F);
     options.prior_parameters["covariance"] = A * A.transpose();
     options.prior_parameters["mean"] = Matrix::Random(1, F);
+  } else if (prior == "mixture") {  // two Gaussians and an atom
+    Matrix covariances = Matrix::Zero(3 * F, F);
+    for (int k = 0; k < 2; ++k) {
+      const Matrix A = Matrix::Random(F, F);
+      covariances.middleRows(k * F, F) = A * A.transpose();
+    }
+    options.prior_parameters["means"] = Matrix::Random(3, F) * 2.0;
+    options.prior_parameters["covariances"] = covariances;
+    options.prior_parameters["weights"] = row({0.2, 0.3, 0.5});
   } else {
     options.prior_parameters["nu"] = row({2.0});
   }
