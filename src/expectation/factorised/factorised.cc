@@ -128,7 +128,8 @@ void Factorised::run(Quadrature& quadrature, const Parameters<double>& point, do
   quadrature.evaluate(laws_, point.b, scaled ? point.v : 1.0, bars_);
   loss = bars_.loss;
   grad = Point::zero(point.H, point.F);
-  to_point(gradient(signal_, point, bars_), [](double x) { return x; }, grad);
+  to_point(
+      gradient(signal_, point, bars_), [](double x) { return x; }, grad);
 }
 
 void Factorised::adapt(const Point& point) {
@@ -164,8 +165,8 @@ bool Factorised::follow(const Point& point) {
   for (int c = 0; c < signal_.count() && !moved; ++c) {
     for (int h = 0; h < problem().H() && !moved; ++h) {
       const double scale = 0.3 + std::sqrt(std::max(0.0, then.q(c, h, h)));
-      const double b = std::abs(now.b[static_cast<std::size_t>(h)] -
-                                adapted_b_[static_cast<std::size_t>(h)]);
+      const double b =
+          std::abs(now.b[static_cast<std::size_t>(h)] - adapted_b_[static_cast<std::size_t>(h)]);
       moved = std::abs(laws_.mean(c, h) - then.mean(c, h)) > 0.2 * scale || b > 0.3;
       for (int k = 0; k <= h && !moved; ++k) {
         const double other = 0.3 + std::sqrt(std::max(0.0, then.q(c, k, k)));
@@ -203,8 +204,8 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
   const double in_grad = largest_difference(grad, out.grad);
   out.loss_error = kSafety * std::max(std::abs(loss - out.loss), 0.1 * in_grad) + kRounding;
   if (!request.gradient_error) return;
-  const double each = finer_ ? kSafety * std::max(in_grad, 0.1 * std::abs(loss - out.loss)) + kRounding
-                             : loss;
+  const double each =
+      finer_ ? kSafety * std::max(in_grad, 0.1 * std::abs(loss - out.loss)) + kRounding : loss;
   const ActivationInfo& info = problem().activation().info();
   out.grad_error = Point::zero(point.heads(), point.features());
   out.grad_error.m.setConstant(each);
@@ -222,7 +223,8 @@ void Factorised::hessian_product(const Point& point, const Point& direction, Poi
   const bool scaled = problem().activation().info().trains_v;
   nodes_->evaluate(laws, at.b, scaled ? at.v : Dual(1.0), bars);
   out = Point::zero(point.heads(), point.features());
-  to_point(gradient(signal_, at, bars), [](const Dual& x) { return x.tangent; }, out);
+  to_point(
+      gradient(signal_, at, bars), [](const Dual& x) { return x.tangent; }, out);
 }
 
 }  // namespace headflow

@@ -2,10 +2,10 @@
 //   f(t) = exp(-e^t), g(u) = E f(u + x), G(u, u') = E f(u + x) f(u' + x'), K = d_u d_u' G
 // for the scores x, x' of heads h, h' at one token (index 0: ordinary, 1: relevant) and
 // e_h(u) = exp(-e^(u + b_h)) for softmax-1, 1 for softmax,
-//   S_h   = int e_h (-g1') g0^(L-1) du                                              = E sigma_h,eps / v
-//   C_hh  = int e_h [ (g1'' - g1') g0^(L-1) + (L-1) (g0'' - g0') g1 g0^(L-2) ] du   = E sum_l sigma_hl^2 / v^2
-//   C_hh' = int int e_h e_h' [ K1 G0^(L-1) + (L-1) K0 G1 G0^(L-2) ] du du'
-//   E     = 1 - (2v/H) sum_h S_h + (v^2/H^2) sum_hh' C_hh'.
+//   S_h   = int e_h (-g1') g0^(L-1) du                                              = E sigma_h,eps
+//   / v C_hh  = int e_h [ (g1'' - g1') g0^(L-1) + (L-1) (g0'' - g0') g1 g0^(L-2) ] du   = E sum_l
+//   sigma_hl^2 / v^2 C_hh' = int int e_h e_h' [ K1 G0^(L-1) + (L-1) K0 G1 G0^(L-2) ] du du' E     =
+//   1 - (2v/H) sum_h S_h + (v^2/H^2) sum_hh' C_hh'.
 // Derivatives by Price's theorem: dG/dQ_12 = K, dG/dQ_11 = 1/2 d_u^2 G, dG/dmu = d_u G.
 // Cost: for each pair and component, 8 products of rank x nodes x nodes; independent of L.
 
@@ -196,7 +196,8 @@ class Heads {
     for (int a = 0; a < 5; ++a) g0[a] = one_score(0, a);
     S *p1 = g1[4] + ld, *p2 = p1 + ld, *p3 = p2 + ld;
     token_powers(ld, L, g0[0], p1, p2, p3);
-    S *x = p3 + ld, *y = x + ld, *sink = sink_.data() + at(h * ld), *w = weight_.data() + at(h * ld);
+    S *x = p3 + ld, *y = x + ld, *sink = sink_.data() + at(h * ld),
+      *w = weight_.data() + at(h * ld);
     const S push = problem_.sink ? S(exp(b_[h] + plan_.centre[at(h)])) : S(0.0);
     out.S_h = out.C_hh = out.b = 0.0;
     for (int j = 0; j < ld; ++j) {
@@ -214,9 +215,10 @@ class Heads {
       out.S_h += w[j] * hits;
       out.C_hh += w[j] * squares;
       out.b -= sink[j] * (y[j] * squares - x[j] * hits);
-      variance0 += 0.5 * (L - 1) *
-                   (p2[j] * g0[2][j] * (x[j] * g1[1][j] + y[j] * k1) +
-                    y[j] * g1[0][j] * ((g0[4][j] - g0[3][j]) * p2[j] + (L - 2) * k0 * p3[j] * g0[2][j]));
+      variance0 +=
+          0.5 * (L - 1) *
+          (p2[j] * g0[2][j] * (x[j] * g1[1][j] + y[j] * k1) +
+           y[j] * g1[0][j] * ((g0[4][j] - g0[3][j]) * p2[j] + (L - 2) * k0 * p3[j] * g0[2][j]));
     }
     out.variance[0] = variance0;
     for (int c = 1; c < C; ++c) {
@@ -260,8 +262,8 @@ class Heads {
           B[a] = const_cast<S*>(t.B[a]) + row;
         }
         derivative_rows(1, &first[at(r)], ld, plan_.e.data() + at(pair.I * ld), kOrders, A);
-        const S mean = laws_->mean(c, pair.J) + plan_.centre[at(pair.J)] +
-                       slope * sigma * pair.first.x[at(r)];
+        const S mean =
+            laws_->mean(c, pair.J) + plan_.centre[at(pair.J)] + slope * sigma * pair.first.x[at(r)];
         score_nodes(pair.second, mean, rest, second);
         derivative_sum(pair.second.size(), second.data(), pair.second.w.data(), ld,
                        plan_.e.data() + at(pair.J * ld), kOrders, B);
@@ -282,7 +284,8 @@ class Heads {
     }
     for (int k = 0; k < K; ++k) {
       const int c = groups_[g].first + k;
-      const S scale = deviation(laws_->q(c, pair.I, pair.I)) * deviation(laws_->q(c, pair.J, pair.J));
+      const S scale =
+          deviation(laws_->q(c, pair.I, pair.I)) * deviation(laws_->q(c, pair.J, pair.J));
       const S rho = value_of(scale) > 1e-300 ? laws_->q(c, pair.I, pair.J) / scale : S(0.0);
       S weight = problem_.signal->weight[at(c)];
       for (int r = 0; r < pair.rank; ++r) {
@@ -369,7 +372,9 @@ class Heads {
         }
         for (int j = n; j < ld; ++j) GbT[i * ld + j] = KbT[i * ld + j] = 0.0;
       }
-      const auto product = [&](int i) { return s.product.data() + static_cast<std::size_t>(i) * at(rows * ld); };
+      const auto product = [&](int i) {
+        return s.product.data() + static_cast<std::size_t>(i) * at(rows * ld);
+      };
       const auto apply = [&](int i, const S* tables, const S* adjoint) {
         multiply(rows, n, ld, Strided<S>{tables, ld, 1}, adjoint, product(i), ld);
         return product(i);

@@ -24,7 +24,8 @@ double decay_of_coefficient(double sigma, int n) {
 int mehler_terms(double sigma, double other, double rho, double digits) {
   const double rate = -std::log(std::clamp(std::abs(rho), 1e-12, 1.0));
   int n = 1;
-  while (n < 4000 && rate * n + decay_of_coefficient(sigma, n) + decay_of_coefficient(other, n) < digits) {
+  while (n < 4000 &&
+         rate * n + decay_of_coefficient(sigma, n) + decay_of_coefficient(other, n) < digits) {
     n += 1 + n / 16;
   }
   return n + 2;  // the derivatives of f decay later

@@ -20,14 +20,14 @@ struct PairPlan {
 };
 
 struct HeadsPlan {
-  int nodes = 0;               ///< in u, for each head
-  int ld = 0;                  ///< nodes, padded
-  std::vector<double> centre;  ///< [h]
-  std::vector<double> e;       ///< [h][ld] e^(u - centre)
-  std::vector<double> weight;  ///< [h][ld], 0 in the padding
-  Rule z;                      ///< for one score
-  int terms = 0;               ///< Hermite polynomials
-  std::vector<double> project; ///< [terms][z] p_n(z_i) w_i
+  int nodes = 0;                ///< in u, for each head
+  int ld = 0;                   ///< nodes, padded
+  std::vector<double> centre;   ///< [h]
+  std::vector<double> e;        ///< [h][ld] e^(u - centre)
+  std::vector<double> weight;   ///< [h][ld], 0 in the padding
+  Rule z;                       ///< for one score
+  int terms = 0;                ///< Hermite polynomials
+  std::vector<double> project;  ///< [terms][z] p_n(z_i) w_i
   std::vector<PairPlan> pairs;
 
   std::int64_t cost(int components) const;

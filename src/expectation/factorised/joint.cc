@@ -76,7 +76,8 @@ void score_root(const TokenLaws<S>& laws, const CovarianceGroup& group, Array<S>
   std::vector<S> QU(at(H * r)), C(at(r * r));
   for (int h = 0; h < H; ++h) {
     for (int j = 0; j < r; ++j) {
-      for (int k = 0; k < H; ++k) QU[at(h * r + j)] += laws.q(group.first, h, k) * group.basis(k, j);
+      for (int k = 0; k < H; ++k)
+        QU[at(h * r + j)] += laws.q(group.first, h, k) * group.basis(k, j);
     }
   }
   for (int i = 0; i < r; ++i) {  // Cholesky; a vanishing pivot is a direction without variance
@@ -110,9 +111,12 @@ class Joint {
     for (const CovarianceGroup& group : plan.groups) {
       A_.emplace_back(at(problem.H) * at(group.basis.cols()));
       for (std::int64_t from = 0; from < group.nodes.stride; from += block_) {
-        blocks_.push_back({static_cast<int>(&group - plan.groups.data()), from,
+        blocks_.push_back({static_cast<int>(&group - plan.groups.data()),
+                           from,
                            std::min(from + block_, static_cast<std::int64_t>(group.nodes.stride)),
-                           {}, {}, {}});
+                           {},
+                           {},
+                           {}});
       }
     }
     scratch_.resize(at(problem.workers->count()));
@@ -205,9 +209,8 @@ class Joint {
 
   template <class Body>
   void for_each_block(const Body& body) {
-    problem_.workers->for_each_block(blocks_.size(), [&](std::size_t i, int worker) {
-      body(blocks_[i], scratch_[at(worker)]);
-    });
+    problem_.workers->for_each_block(
+        blocks_.size(), [&](std::size_t i, int worker) { body(blocks_[i], scratch_[at(worker)]); });
   }
 
   template <class Body>
@@ -373,7 +376,8 @@ std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
   const NodeDensity law(problem.L, law_of_weight(laws, b, plan.groups, *problem.signal, false),
                         law_of_weight(laws, b, plan.groups, *problem.signal, true), 0.0);
   const int n = static_cast<int>(std::ceil(1 + digits * (0.62 + law.deviation() / 10)));
-  const Rule rule = law.deviation() < 3 ? gauss_nodes(law, n, digits) : trapezoid_nodes(law, digits);
+  const Rule rule =
+      law.deviation() < 3 ? gauss_nodes(law, n, digits) : trapezoid_nodes(law, digits);
   plan.centre = rule.x[at(rule.size() / 2)];
   for (const double u : rule.x) plan.scale.push_back(std::exp(u - plan.centre));
   plan.weight = rule.w;

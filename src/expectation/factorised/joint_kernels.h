@@ -12,9 +12,7 @@ struct Numbers {
   double* value;
   double* tangent;  ///< null: none
 
-  Numbers operator+(std::ptrdiff_t n) const {
-    return {value + n, tangent ? tangent + n : nullptr};
-  }
+  Numbers operator+(std::ptrdiff_t n) const { return {value + n, tangent ? tangent + n : nullptr}; }
 };
 
 /// A chunk of nodes; `count` is a multiple of 8, nodes beyond the last have weight 0.

@@ -40,7 +40,8 @@ HWY_INLINE void Block(int inner, int ld, Strided<double> a, const double* HWY_RE
     b += ld;
   }
   HWY_UNROLL(8) for (int r = 0; r < kRows; ++r) {
-    HWY_UNROLL(2) for (int c = 0; c < kVectors; ++c) hn::StoreU(sum[r][c], d, out + r * out_row + c * N);
+    HWY_UNROLL(2)
+    for (int c = 0; c < kVectors; ++c) hn::StoreU(sum[r][c], d, out + r * out_row + c * N);
   }
 }
 

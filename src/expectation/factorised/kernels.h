@@ -43,8 +43,8 @@ void token_powers(int n, double tokens, const double* x, double* p1, double* p2,
 /// One row of the tables that an adjoint meets: see Contract.
 template <class S>
 struct PairTables {
-  const S* A[4];  ///< head I, derivatives 0..3, rows of ld
-  const S* B[4];  ///< head J
+  const S* A[4];               ///< head I, derivatives 0..3, rows of ld
+  const S* B[4];               ///< head J
   const S *T0, *T1, *X1, *X2;  ///< B0 Gb^T, B1 Kb^T, B1 Gb^T, B2 Kb^T
   const S *R0, *R1;            ///< A0 Gb, A1 Kb
 };

@@ -66,7 +66,7 @@ NodeDensity::NodeDensity(int tokens, Rule ordinary, Rule relevant, double sink)
 }
 
 void NodeDensity::operator()(const std::vector<double>& u, std::vector<double>& survival,
-                std::vector<double>& density) const {
+                             std::vector<double>& density) const {
   const int n = static_cast<int>(u.size()), ld = padded(n);
   std::vector<double> e(at(ld), 0.0), g0(at(ld)), k0(at(ld)), g1(at(ld)), k1(at(ld));
   for (int i = 0; i < n; ++i) e[at(i)] = std::exp(u[at(i)]);

@@ -14,7 +14,7 @@ class NodeDensity {
   /// The laws of e^score as discrete measures; `sink` is e^b or 0.
   NodeDensity(int tokens, Rule ordinary, Rule relevant, double sink);
 
-  double low() const { return low_; }    ///< U is in [low, high] but for e^(-60)
+  double low() const { return low_; }  ///< U is in [low, high] but for e^(-60)
   double high() const { return high_; }
   double deviation() const { return deviation_; }  ///< of the score, the larger of the two
 

@@ -95,7 +95,8 @@ Points sobol(int dimensions, int log2_points) {
   for (Eigen::Index g = 0; g < n / 8; ++g) {
     sequence.normals(0, g, 0, dimensions, group.data());
     for (Eigen::Index i = 0; i < 8; ++i) {
-      for (int j = 0; j < dimensions; ++j) x(8 * g + i, j) = group[at(j) * 8 + static_cast<std::size_t>(i)];
+      for (int j = 0; j < dimensions; ++j)
+        x(8 * g + i, j) = group[at(j) * 8 + static_cast<std::size_t>(i)];
     }
   }
   const Matrix covariance = x.transpose() * x / static_cast<double>(n);
@@ -110,7 +111,9 @@ Points sobol(int dimensions, int log2_points) {
 }
 
 /// Pairs of Sobol' points for an error of e^(-digits), by the measured N^(-1) or so.
-int sobol_size(double digits) { return std::clamp(static_cast<int>(std::lround((getenv("SA")?atof(getenv("SA")):1.2) * digits + (getenv("SB")?atof(getenv("SB")):1.5))), 8, 30); }
+int sobol_size(double digits) {
+  return std::clamp(static_cast<int>(std::lround(digits + 4)), 8, 30);
+}
 
 NodeSet to_nodes(const Points& points) {
   NodeSet out;
@@ -174,7 +177,8 @@ NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
                      *y = small.x.data() + k * small.dimensions;
         both.x.insert(both.x.end(), x, x + points.dimensions);
         both.x.insert(both.x.end(), y, y + small.dimensions);
-        both.w.push_back(points.w[static_cast<std::size_t>(i)] * small.w[static_cast<std::size_t>(k)]);
+        both.w.push_back(points.w[static_cast<std::size_t>(i)] *
+                         small.w[static_cast<std::size_t>(k)]);
       }
     }
     points = std::move(both);

@@ -40,7 +40,8 @@ void token_laws(const SignalComponents& signal, const Parameters<S>& point, Toke
               sum += m[h * F + f] * m[k * F + f];
             } else {
               for (int g = 0; g < F; ++g) {
-                sum += m[h * F + f] * m[k * F + g] * signal.second[static_cast<std::size_t>(c)](f, g);
+                sum +=
+                    m[h * F + f] * m[k * F + g] * signal.second[static_cast<std::size_t>(c)](f, g);
               }
             }
           }
