@@ -35,7 +35,11 @@ int run(Invocation& call) {
     }
   }
 
-  const std::unique_ptr<Engine> engine = make_engine(problem, session.engine);
+  const std::unique_ptr<Engine> engine =
+      make_flow_engine(problem, session.engine, session.flow, start);
+  if (!call.quiet && !engine->reason().empty()) {
+    fmt::print(stderr, "engine {}\n", engine->reason());
+  }
   Trajectory trajectory;
   const FlowSummary summary =
       run_with_progress(*engine, start, session.flow, trajectory, "flow", call.quiet);
@@ -54,6 +58,7 @@ int run(Invocation& call) {
                                         {"steps", summary.steps},
                                         {"evaluations", summary.evaluations},
                                         {"engine", engine->name()},
+                                        {"engine_reason", engine->reason()},
                                         {"error_kind", to_string(engine->error_kind())},
                                         {"samples", engine->samples()},
                                         {"seed", session.engine.seed},

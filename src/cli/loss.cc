@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include "cli/command.h"
@@ -10,16 +12,26 @@
 namespace headflow::cli {
 namespace {
 
+/// Decimal places worth printing for a number with this error.
+int digits(double error) {
+  return error > 0 ? std::clamp(static_cast<int>(std::ceil(-std::log10(error))) + 1, 2, 13) : 6;
+}
+
 std::string table(const char* name, const Matrix& value, const Matrix& error) {
   std::string text;
+  const int places = digits(error.maxCoeff());
   for (Eigen::Index i = 0; i < value.rows(); ++i) {
     text += fmt::format("  {:<3}", i == 0 ? name : "");
     for (Eigen::Index j = 0; j < value.cols(); ++j) {
-      text += fmt::format(" {:>11.6f} +- {:<9.2g}", value(i, j), error(i, j));
+      text += fmt::format(" {:>{}.{}f} +- {:<9.2g}", value(i, j), 5 + places, places, error(i, j));
     }
     text += "\n";
   }
   return text;
+}
+
+double largest(const Point& error) {
+  return std::max({error.m.maxCoeff(), error.R.maxCoeff(), error.b.maxCoeff(), error.v});
 }
 
 int run(Invocation& call) {
@@ -28,27 +40,39 @@ int run(Invocation& call) {
   const Point point = session.point.make(problem);
   print_notes(problem, call.quiet);
   const auto begin = std::chrono::steady_clock::now();
-  const std::unique_ptr<Engine> engine = make_engine(problem, session.engine);
+  const std::unique_ptr<Engine> engine = make_engine(problem, session.engine, {&point, false});
   Evaluation result;
   engine->evaluate(point, {.gradient_error = true}, result);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
+  const double worst = std::max(result.loss_error, largest(result.grad_error));
+  const bool met = worst <= engine->tolerance();
+  if (engine->tolerance() > 0 && !met && !call.quiet) {
+    fmt::print(stderr,
+               "headflow: note: the tolerance {:g} is not reached: the largest error is {:.1g}\n",
+               engine->tolerance(), worst);
+  }
   if (call.json) {
-    const nlohmann::ordered_json out = {{"loss", result.loss},
-                                        {"loss_error", result.loss_error},
-                                        {"grad", to_json(result.grad)},
-                                        {"grad_error", to_json(result.grad_error)},
-                                        {"engine", engine->name()},
-                                        {"error_kind", to_string(engine->error_kind())},
-                                        {"samples", engine->samples()},
-                                        {"seed", session.engine.seed},
-                                        {"seconds", seconds}};
+    nlohmann::ordered_json out = {{"loss", result.loss},
+                                  {"loss_error", result.loss_error},
+                                  {"grad", to_json(result.grad)},
+                                  {"grad_error", to_json(result.grad_error)},
+                                  {"engine", engine->name()},
+                                  {"engine_reason", engine->reason()},
+                                  {"error_kind", to_string(engine->error_kind())},
+                                  {"samples", engine->samples()},
+                                  {"seed", session.engine.seed},
+                                  {"seconds", seconds}};
+    if (engine->tolerance() > 0) {
+      out["tolerance"] = engine->tolerance();
+      out["tolerance_met"] = met;
+    }
     fmt::print("{}\n", out.dump(2));
     return kSuccess;
   }
-  fmt::print("loss  {:.6f} +- {:.2g}  ({})\n", result.loss, result.loss_error,
-             to_string(engine->error_kind()));
+  fmt::print("loss  {:.{}f} +- {:.2g}  ({})\n", result.loss, digits(result.loss_error),
+             result.loss_error, to_string(engine->error_kind()));
   fmt::print("gradient\n{}{}", table("m", result.grad.m, result.grad_error.m),
              table("R", result.grad.R, result.grad_error.R));
   const ActivationInfo& info = problem.activation().info();
@@ -59,8 +83,14 @@ int run(Invocation& call) {
     fmt::print("{}", table("v", Matrix::Constant(1, 1, result.grad.v),
                            Matrix::Constant(1, 1, result.grad_error.v)));
   }
-  fmt::print("engine {}, {} samples, seed {}, {:.3f} s\n", engine->name(), engine->samples(),
-             session.engine.seed, seconds);
+  if (!engine->reason().empty()) fmt::print("engine {}\n", engine->reason());
+  if (engine->tolerance() > 0) {
+    fmt::print("engine {}, {} nodes, tolerance {:g}, {:.3f} s\n", engine->name(), engine->samples(),
+               engine->tolerance(), seconds);
+  } else {
+    fmt::print("engine {}, {} samples, seed {}, {:.3f} s\n", engine->name(), engine->samples(),
+               session.engine.seed, seconds);
+  }
   return kSuccess;
 }
 
@@ -72,7 +102,8 @@ const Command& loss_command() {
       "loss and gradient at a point",
       "Loss E(m, R, b, v) and its gradient at a point, each number with its error.\n\n"
       "example:\n"
-      "  headflow loss point.toml --samples 100000 --seed 1 --json\n"
+      "  headflow loss point.toml --tolerance 1e-8 --json\n"
+      "  headflow loss point.toml --engine mc --samples 100000 --seed 1\n"
       "where point.toml holds\n"
       "  [problem]\n"
       "  activation = \"softmax\"\n"

@@ -44,10 +44,12 @@ int run(Invocation& call) {
       continue;
     }
     const Problem problem(session.problem);
-    const std::unique_ptr<Engine> engine = make_engine(problem, session.engine);
+    const Point start = session.flow_start(problem);
+    const std::unique_ptr<Engine> engine =
+        make_flow_engine(problem, session.engine, session.flow, start);
     Trajectory trajectory;
-    const FlowSummary summary = run_with_progress(*engine, session.flow_start(problem),
-                                                  session.flow, trajectory, label, call.quiet);
+    const FlowSummary summary =
+        run_with_progress(*engine, start, session.flow, trajectory, label, call.quiet);
     if (summary.outcome == FlowOutcome::interrupted) {
       fmt::print(stderr, "interrupted; run the same command again to go on with {}\n",
                  runs[i].name);

@@ -21,6 +21,7 @@ class FlowField {
       : engine_(engine),
         kappa_(kappa),
         point_(Point::zero(engine.problem().H(), engine.problem().F())) {
+    request_.loss_error = false;
     request_.second_moment = kappa > 0;
   }
 
@@ -165,10 +166,29 @@ std::string FlowSummary::brief() const {
                      steps, evaluations, seconds);
 }
 
+std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions engine,
+                                         const FlowOptions& options, const Point& start) {
+  if (options.gradient_tolerance > 0) {
+    engine.tolerance =
+        std::min(engine.tolerance, std::max(0.1 * options.gradient_tolerance, 1e-12));
+  }
+  return make_engine(problem, engine, {&start, options.kappa > 0});
+}
+
 FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions& options,
                            Trajectory& trajectory, const FlowObserver& observer) {
   options.check();
   engine.problem().check(start);
+  if (options.kappa > 0 && !engine.has_second_moment()) {
+    throw OptionError("run.engine", in_quotes(engine.name()),
+                      "has no second moments of the gradient, which flow.kappa needs; use \"mc\" "
+                      "or \"qmc\"");
+  }
+  if (options.sampling == "redrawn" && engine.tolerance() > 0) {
+    throw OptionError("flow.sampling", in_quotes(options.sampling),
+                      fmt::format("needs an engine with samples, not {}", engine.name()));
+  }
+  engine.adapt(start);
   const auto begin = std::chrono::steady_clock::now();
   FlowField field(engine, options.kappa);
   const Vector y0 = field.pack(start);
@@ -209,6 +229,7 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
       break;
     }
     ++summary.steps;
+    if (integrator->time() < options.time) engine.follow(field.unpack(y.data()));
 
     end = std::min(integrator->time(), options.time);
     if (integrator->time() >= options.time) {

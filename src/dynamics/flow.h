@@ -79,6 +79,11 @@ std::vector<double> output_times(const FlowOptions& options);
 /// A point from the paper's initial law: m = N(0, s^2), R = eta I + N(0, s^2), b = 0, v = 1.
 Point initial_point(const Problem& problem, double noise, std::uint64_t seed);
 
+/// The engine for a flow: the tolerance is tightened to a tenth of flow.gradient_tolerance, which
+/// otherwise could not be told from the error, and `auto` chooses at the start.
+std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions engine,
+                                         const FlowOptions& options, const Point& start);
+
 /// Integrates from `start`; appends to `trajectory` as it goes.
 FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions& options,
                            Trajectory& trajectory, const FlowObserver& observer = {});

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "expectation/choose_engine.h"
 #include "expectation/factorised/factorised.h"
 #include "expectation/monte_carlo.h"
 #include "expectation/qmc.h"
@@ -44,14 +45,15 @@ void Engine::hessian_product(const Point& point, const Point& direction, Point& 
 
 std::vector<std::string> engine_names() { return {"factorised", "qmc", "mc"}; }
 
-std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options) {
-  if (options.engine == "mc" || options.engine == "auto") {
-    return std::make_unique<MonteCarlo>(problem, options);
-  }
-  if (options.engine == "factorised") return std::make_unique<Factorised>(problem, options);
+std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options,
+                                    const EngineUse& use) {
+  if (options.engine == "mc") return std::make_unique<MonteCarlo>(problem, options);
   if (options.engine == "qmc") return std::make_unique<Qmc>(problem, options);
-  throw OptionError("run.engine", in_quotes(options.engine),
-                    one_of(engine_names(), options.engine));
+  if (options.engine == "factorised") return std::make_unique<Factorised>(problem, options);
+  if (options.engine == "auto") return choose_engine(problem, options, use);
+  std::vector<std::string> names = engine_names();
+  names.insert(names.begin(), "auto");
+  throw OptionError("run.engine", in_quotes(options.engine), one_of(names, options.engine));
 }
 
 }  // namespace headflow

@@ -101,7 +101,16 @@ class Engine {
 /// Engines that can be asked for by name, `auto` apart.
 std::vector<std::string> engine_names();
 
-/// Throws OptionError for an unknown engine or a bad option.
-std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options);
+/// What an engine will be used for; `auto` chooses by it.
+struct EngineUse {
+  const Point* point = nullptr;  ///< where; null: the initial point m = 0, R = eta I
+  bool second_moment = false;
+};
+
+/// The engine of that name; `auto` is the cheapest one that meets the tolerance at the point
+/// (choose_engine.cc), its reason() says why. Throws OptionError for an unknown engine or a bad
+/// option.
+std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options,
+                                    const EngineUse& use = {});
 
 }  // namespace headflow

@@ -65,10 +65,13 @@ Session::Session() {
   keys.add("point", "b", point.b, "biases b, H numbers (default 0)");
   keys.add("point", "v", point.v, "scale v (default 1)");
 
-  keys.add("run", "engine", engine.engine, "how expectations are computed: mc");
+  keys.add("run", "engine", engine.engine,
+           "how expectations are computed: auto (the cheapest that meets the tolerance), " +
+               names_of(engine_names()));
   keys.add("run", "tolerance", engine.tolerance,
            "absolute error asked of the engines auto and factorised, and of bayes");
-  keys.add("run", "samples", engine.samples, "Monte-Carlo samples");
+  keys.add("run", "samples", engine.samples, "samples of mc, points of qmc (0: 100,000)");
+  keys.add("run", "randomisations", engine.randomisations, "independent randomisations of qmc");
   keys.add("run", "seed", engine.seed, "seed of every random number");
   keys.add("run", "precision", engine.precision, "storage of the samples: float64 or float32");
 

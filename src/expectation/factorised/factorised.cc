@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/error.h"
 
@@ -19,6 +18,7 @@ namespace {
 constexpr double kSafety = 2.0;       // of the difference to a finer rule
 constexpr double kExtraDigits = 4.0;  // how much finer (natural logarithm)
 constexpr double kRounding = 2e-14;
+constexpr double kFewestDigits = 3.0;
 constexpr int kMostAttempts = 6;
 
 const GaussianMixture& mixture(const Problem& problem) {
@@ -136,24 +136,34 @@ void Factorised::adapt(const Point& point) {
   here_ = parameters(point);
   factorised::token_laws(signal_, here_, adapted_laws_);
   adapted_b_ = here_.b;
-  // The planned digits are a guess that is checked: refine until two rules agree.
+  // The planned digits are a guess that is checked: refine until two rules agree. Where the finest
+  // rule takes too many nodes, the finest two that do not are the best there is.
   double digits = std::log(1 / tolerance_) + 1.5;
-  nodes_ = plan(here_, digits);
-  finer_ = nodes_ ? plan(here_, digits + kExtraDigits) : nullptr;
+  std::unique_ptr<Quadrature> nodes = plan(here_, digits), finer;
+  if (nodes) finer = plan(here_, digits + kExtraDigits);
+  while (!finer && digits > kFewestDigits) {
+    digits -= 1.5;
+    finer = std::move(nodes);
+    nodes = plan(here_, digits);
+    if (!nodes) finer = nullptr;
+  }
+  if (!nodes || !finer) return;
+  nodes_ = std::move(nodes);
+  finer_ = std::move(finer);
   double loss[2];
   Point grad[2];
-  if (nodes_) run(*nodes_, here_, loss[0], grad[0]);
-  for (int attempt = 0; finer_ && attempt < kMostAttempts; ++attempt) {
+  for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
+    run(*nodes_, here_, loss[0], grad[0]);
     run(*finer_, here_, loss[1], grad[1]);
     const double difference =
         std::max(std::abs(loss[1] - loss[0]), largest_difference(grad[1], grad[0]));
-    if (kSafety * difference + kRounding <= tolerance_) break;
-    std::unique_ptr<Quadrature> next = plan(here_, digits += kExtraDigits / 2 * (attempt + 1));
-    std::unique_ptr<Quadrature> finer = next ? plan(here_, digits + kExtraDigits) : nullptr;
-    if (!finer) break;
-    nodes_ = std::move(next);
+    if (kSafety * difference + kRounding <= tolerance_) return;
+    digits += kExtraDigits / 2 * attempt;
+    nodes = plan(here_, digits);
+    finer = nodes ? plan(here_, digits + kExtraDigits) : nullptr;
+    if (!finer) return;
+    nodes_ = std::move(nodes);
     finer_ = std::move(finer);
-    run(*nodes_, here_, loss[0], grad[0]);
   }
 }
 
@@ -198,14 +208,13 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
   run(*nodes_, here_, out.loss, out.grad);
   out.loss_error = 0;
   if (!request.loss_error && !request.gradient_error) return;
-  double loss = std::numeric_limits<double>::infinity();
-  Point grad = out.grad;
-  if (finer_) run(*finer_, here_, loss, grad);
+  double loss = 0;
+  Point grad;
+  run(*finer_, here_, loss, grad);
   const double in_grad = largest_difference(grad, out.grad);
   out.loss_error = kSafety * std::max(std::abs(loss - out.loss), 0.1 * in_grad) + kRounding;
   if (!request.gradient_error) return;
-  const double each =
-      finer_ ? kSafety * std::max(in_grad, 0.1 * std::abs(loss - out.loss)) + kRounding : loss;
+  const double each = kSafety * std::max(in_grad, 0.1 * std::abs(loss - out.loss)) + kRounding;
   const ActivationInfo& info = problem().activation().info();
   out.grad_error = Point::zero(point.heads(), point.features());
   out.grad_error.m.setConstant(each);

@@ -1,0 +1,137 @@
+#include "expectation/choose_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "expectation/factorised/factorised.h"
+#include "expectation/monte_carlo.h"
+#include "expectation/qmc.h"
+
+namespace headflow {
+namespace {
+
+constexpr double kMostSamples = 1 << 24;  // that auto will ask for
+constexpr std::int64_t kTrial = 1 << 13;
+
+/// An engine, what it would cost and how well it would do.
+struct Candidate {
+  std::unique_ptr<Engine> engine;
+  double error = HUGE_VAL;
+  double cost = HUGE_VAL;  // in exponentials of a score, roughly
+  std::string description;
+};
+
+/// The larger of the errors of the loss and of any entry of the gradient.
+double largest_error(const Evaluation& result) {
+  const Point& e = result.grad_error;
+  return std::max({result.loss_error, e.m.maxCoeff(), e.R.maxCoeff(), e.b.maxCoeff(), e.v});
+}
+
+Candidate without_samples(const Problem& problem, const EngineOptions& options, const Point& point) {
+  Candidate out;
+  if (!Factorised::why_not(problem).empty()) {
+    out.description = Factorised::why_not(problem);
+    return out;
+  }
+  out.engine = std::make_unique<Factorised>(problem, options);
+  try {
+    Evaluation result;
+    out.engine->evaluate(point, {.gradient_error = true}, result);
+    out.error = largest_error(result);
+    out.cost = static_cast<double>(out.engine->samples());
+    out.description = fmt::format("factorised reaches {:.1g}", out.error);
+  } catch (const Error& error) {
+    out.engine = nullptr;
+    out.description = error.what();
+  }
+  return out;
+}
+
+/// mc or qmc with as many samples as the tolerance takes, by a trial and the rate of convergence.
+template <class Sampled>
+Candidate sampled(const Problem& problem, EngineOptions options, const Point& point,
+                  const char* name, double rate) {
+  Candidate out;
+  options.samples = kTrial;
+  Evaluation result;
+  Sampled trial(problem, options);
+  trial.evaluate(point, {.gradient_error = true}, result);
+  const double error = largest_error(result);
+  const auto tried = static_cast<double>(trial.samples());
+  const double needed = tried * std::pow(std::max(error / options.tolerance, 1e-3), 1 / rate);
+  const double samples = std::clamp(1.3 * needed, 1024.0, kMostSamples);
+  options.samples = static_cast<std::int64_t>(samples);
+  out.error = error * std::pow(tried / samples, rate);
+  out.cost = samples * problem.H() * problem.L();
+  out.description =
+      fmt::format("{} with {} samples reaches about {:.1g}", name, options.samples, out.error);
+  if (out.error <= options.tolerance) {
+    out.engine = std::make_unique<Sampled>(problem, options);
+  } else {  // no use in a very long wait for a tolerance that is out of reach
+    options.samples = 0;
+    out.engine = std::make_unique<Sampled>(problem, options);
+    out.error = error * std::pow(tried / static_cast<double>(out.engine->samples()), rate);
+  }
+  return out;
+}
+
+std::string sentence(const std::string& taken, const std::string& why) {
+  return fmt::format("{}: {}", taken, why);
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOptions& options,
+                                      const EngineUse& use) {
+  if (options.samples > 0) {
+    auto engine = std::make_unique<MonteCarlo>(problem, options);
+    engine->set_reason(sentence("mc", "run.samples asks for samples"));
+    return engine;
+  }
+  if (use.second_moment) {
+    auto engine = std::make_unique<MonteCarlo>(problem, options);
+    engine->set_reason(sentence("mc", "second moments of the gradient are asked for"));
+    return engine;
+  }
+  Point start = Point::zero(problem.H(), problem.F());
+  start.R = problem.eta() * Matrix::Identity(problem.H(), problem.H());
+  start.v = 1.0;
+  const Point& point = use.point ? *use.point : start;
+
+  Candidate best = without_samples(problem, options, point);
+  const double trial_cost = static_cast<double>(kTrial) * problem.H() * problem.L();
+  if (best.error <= options.tolerance && best.cost <= trial_cost) {
+    best.engine->set_reason(sentence(
+        "factorised",
+        fmt::format("error {:.1g} meets the tolerance {:g}, at less than a trial of the others",
+                    best.error, options.tolerance)));
+    return std::move(best.engine);
+  }
+  Candidate candidates[] = {std::move(best), sampled<Qmc>(problem, options, point, "qmc", 0.7),
+                            sampled<MonteCarlo>(problem, options, point, "mc", 0.5)};
+  Candidate* taken = nullptr;
+  std::string seen;
+  for (Candidate& candidate : candidates) {
+    seen += (seen.empty() ? "" : "; ") + candidate.description;
+    if (!candidate.engine) continue;
+    const bool meets = candidate.error <= options.tolerance;
+    const bool taken_meets = taken && taken->error <= options.tolerance;
+    const bool better = !taken || (meets && !taken_meets) ||
+                        (meets == taken_meets &&
+                         (meets ? candidate.cost < taken->cost : candidate.error < taken->error));
+    if (better) taken = &candidate;
+  }
+  const bool meets = taken->error <= options.tolerance;
+  taken->engine->set_reason(
+      sentence(std::string(taken->engine->name()),
+               fmt::format("{} ({}; tolerance {:g})",
+                           meets ? "the cheapest that meets the tolerance"
+                                 : "no engine meets the tolerance, this one comes closest",
+                           seen, options.tolerance)));
+  return std::move(taken->engine);
+}
+
+}  // namespace headflow
