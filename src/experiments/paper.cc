@@ -22,7 +22,7 @@ PaperRun plane_run(int heads) {
                    {"problem.nu", "2,2"},
                    {"problem.eta", "1"},
                    {"run.engine", "factorised"},
-                   {"run.tolerance", "1e-8"},
+                   {"run.tolerance", "1e-7"},
                    {"run.seed", "1"},
                    {"flow.integrator", "implicit"},
                    {"flow.time", "1e6"},

@@ -362,6 +362,7 @@ class Heads {
     out.C_hk = value_of(factor) != 0 ? S(out.C_hk / factor) : S(0.0);
 
     out.bar.resize(at(5 * laws_->components));
+    const bool shared = problem_.signal->atoms || laws_->components == 2;
     for (int g = 0; g < 2; ++g) {
       const int rows = pair_tables(plan, g, s, t);
       S *GbT = s.transposed.data(), *KbT = GbT + at(n * ld);
@@ -381,14 +382,20 @@ class Heads {
       };
       t.T0 = apply(0, t.B[0], GbT);
       t.T1 = apply(1, t.B[1], KbT);
-      t.X1 = apply(2, t.B[1], GbT);
+      t.X1 = shared ? nullptr : apply(2, t.B[1], GbT);
       t.X2 = apply(3, t.B[2], KbT);
       t.R0 = apply(4, t.A[0], Gb[g]);
       t.R1 = apply(5, t.A[1], Kb[g]);
+      // With one covariance for all components, sum_uu' Gb K is all that is left of X1.
+      S direct = 0.0;
+      for (int i = 0; shared && i < n; ++i) {
+        for (int j = 0; j < n; ++j) direct += Gb[g][i * ld + j] * K[g][i * ld + j];
+      }
       for (int k = 0; k < groups_[g].count; ++k) {
         contract(k, groups_[g].count, rows, ld, t, s.row_weight.data(),
                  out.bar.data() + at(5 * (groups_[g].first + k)));
       }
+      out.bar[at(5 * groups_[g].first + 4)] += direct;
     }
   }
 

@@ -144,7 +144,8 @@ void Contract(int first, int step, int rows, int ld, const PairTables<double>& t
         sum[1][p] = hn::MulAdd(R0, B1, hn::MulAdd(R1, B2, sum[1][p]));
         sum[2][p] = hn::MulAdd(T0, A2, hn::MulAdd(T1, at(t.A[3]), sum[2][p]));
         sum[3][p] = hn::MulAdd(R0, B2, hn::MulAdd(R1, at(t.B[3]), sum[3][p]));
-        const V cross = hn::MulAdd(at(t.X1), A1, hn::Mul(at(t.X2), A2));
+        V cross = hn::Mul(at(t.X2), A2);
+        if (t.X1) cross = hn::MulAdd(at(t.X1), A1, cross);
         sum[4][p] = hn::MulAdd(w, cross, sum[4][p]);
       }
     }

@@ -45,7 +45,7 @@ template <class S>
 struct PairTables {
   const S* A[4];               ///< head I, derivatives 0..3, rows of ld
   const S* B[4];               ///< head J
-  const S *T0, *T1, *X1, *X2;  ///< B0 Gb^T, B1 Kb^T, B1 Gb^T, B2 Kb^T
+  const S *T0, *T1, *X1, *X2;  ///< B0 Gb^T, B1 Kb^T, B1 Gb^T (null: left out), B2 Kb^T
   const S *R0, *R1;            ///< A0 Gb, A1 Kb
 };
 
@@ -111,7 +111,8 @@ inline void contract(int first, int step, int rows, int ld, const PairTables<Dua
       out[1] += w * (t.R0[j] * t.B[1][j] + t.R1[j] * t.B[2][j]);
       out[2] += half * (t.T0[j] * t.A[2][j] + t.T1[j] * t.A[3][j]);
       out[3] += half * (t.R0[j] * t.B[2][j] + t.R1[j] * t.B[3][j]);
-      out[4] += w * (t.X1[j] * t.A[1][j] + t.X2[j] * t.A[2][j]);
+      out[4] += w * (t.X2[j] * t.A[2][j]);
+      if (t.X1) out[4] += w * (t.X1[j] * t.A[1][j]);
     }
   }
 }

@@ -2,7 +2,9 @@
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <mutex>
 #include <numbers>
 
 namespace headflow::factorised {
@@ -21,9 +23,7 @@ Rule from_recurrence(const Vector& diagonal, const Vector& off_diagonal, double 
   return rule;
 }
 
-}  // namespace
-
-Rule gauss_hermite(int n) {
+Rule make_gauss_hermite(int n) {
   Vector off(std::max(0, n - 1));
   for (int k = 0; k + 1 < n; ++k) off[k] = std::sqrt(k + 1.0);
   Rule rule = from_recurrence(Vector::Zero(n), off, 1.0);
@@ -35,6 +35,16 @@ Rule gauss_hermite(int n) {
   }
   if (n % 2 == 1) rule.x[static_cast<std::size_t>(n / 2)] = 0.0;
   return rule;
+}
+
+}  // namespace
+
+const Rule& gauss_hermite(int n) {
+  static std::array<std::once_flag, kMostGaussHermite + 1> made;
+  static std::array<Rule, kMostGaussHermite + 1> rules;
+  const auto i = static_cast<std::size_t>(n);
+  std::call_once(made.at(i), [&] { rules[i] = make_gauss_hermite(n); });
+  return rules[i];
 }
 
 Rule normal_trapezoid(double step, double reach) {
@@ -53,7 +63,11 @@ Rule normal_trapezoid(double step, double reach) {
 
 int gauss_hermite_size(double sigma, double digits) {
   const double slope = std::max(0.35 * (0.6 + sigma), 0.027 * sigma * sigma * digits);
-  return static_cast<int>(std::ceil(3 + digits * slope));
+  const int n = static_cast<int>(std::ceil(3 + digits * slope));
+  if (sigma > 0.5) return n;
+  // Taylor's series is short: n nodes are exact up to sigma^(2n).
+  const double decay = -2 * std::log(std::max(sigma, 1e-9));
+  return std::min(n, static_cast<int>(std::ceil((digits + 2) / decay)) + 1);
 }
 
 double resolved_frequency(double digits) {

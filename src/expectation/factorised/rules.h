@@ -14,14 +14,15 @@ struct Rule {
   int size() const { return static_cast<int>(x.size()); }
 };
 
-/// Gauss rule of n nodes for N(0, 1): exact for polynomials of degree below 2n.
-Rule gauss_hermite(int n);
+/// Nodes beyond which the weights of Gauss-Hermite rules underflow.
+inline constexpr int kMostGaussHermite = 60;
+
+/// Gauss rule of n <= kMostGaussHermite nodes for N(0, 1): exact for polynomials of degree below
+/// 2n. Made once.
+const Rule& gauss_hermite(int n);
 
 /// Trapezoid rule for N(0, 1) on [-reach, reach], weights normalised.
 Rule normal_trapezoid(double step, double reach);
-
-/// Nodes beyond which the weights of Gauss-Hermite rules underflow.
-inline constexpr int kMostGaussHermite = 60;
 
 /// Gauss-Hermite nodes for E f(u + sigma z), f = exp(-e^t) and its first derivatives, to about
 /// e^(-digits); measured, sigma <= 2.

@@ -20,15 +20,6 @@ struct Points {
   std::int64_t count() const { return static_cast<std::int64_t>(w.size()); }
 };
 
-/// One-dimensional rule for a direction of this scale; few nodes where Taylor's series is short.
-Rule direction_rule(double scale, double digits) {
-  if (scale < 0.5) {
-    const int taylor = static_cast<int>(std::ceil((digits + 2) / (-2 * std::log(scale)))) + 1;
-    if (taylor < gauss_hermite_size(scale, digits)) return gauss_hermite(taylor);
-  }
-  return normal_rule(scale, digits);
-}
-
 /// Tensor product of rules, corners with weights below `least` left out as soon as they appear.
 Points tensor(const std::vector<Rule>& rules, double least) {
   Points points{0, {}, {1.0}};
@@ -137,7 +128,7 @@ NodeSet to_nodes(const Points& points) {
 NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
   const int r = static_cast<int>(scales.size());
   std::vector<Rule> rules;
-  for (const double s : scales) rules.push_back(direction_rule(s, digits));
+  for (const double s : scales) rules.push_back(normal_rule(s, digits));
 
   // The first `large` directions as a tensor product, the others together by a cubature.
   double best = HUGE_VAL;
