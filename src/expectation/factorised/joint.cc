@@ -377,7 +377,7 @@ std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
                         law_of_weight(laws, b, plan.groups, *problem.signal, true), 0.0);
   const int n = static_cast<int>(std::ceil(1 + digits * (0.62 + law.deviation() / 10)));
   const Rule rule =
-      law.deviation() < 3 ? gauss_nodes(law, n, digits) : trapezoid_nodes(law, digits);
+      law.deviation() < 1.1 ? gauss_nodes(law, n, digits) : trapezoid_nodes(law, digits);
   plan.centre = rule.x[at(rule.size() / 2)];
   for (const double u : rule.x) plan.scale.push_back(std::exp(u - plan.centre));
   plan.weight = rule.w;
