@@ -286,7 +286,7 @@ class BadInput(CommandLine):
         self.rejected("flow", self.point, *QUICK, "--output", self.output, says=says)
 
     def test_kappa_needs_samples(self):
-        self.rejected("flow", self.point, "--engine", "factorised", "--kappa", 1, "--time", 1, "--output",
+        self.rejected("flow", self.point, "--engine", "factorised", "--kappa", 1, "--time", 1, "--quiet", "--output",
                       self.output, says=["run.engine", "flow.kappa needs"])
 
     def test_unknown_key(self):

@@ -24,7 +24,7 @@ namespace headflow::factorised {
 namespace {
 
 constexpr int kChunk = 256;
-constexpr std::int64_t kMostNodes = 1 << 21;
+constexpr std::int64_t kMostNodes = 1 << 22;
 
 std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
