@@ -20,6 +20,27 @@ struct Points {
   std::int64_t count() const { return static_cast<std::int64_t>(w.size()); }
 };
 
+/// How many nodes `tensor` keeps, nearly: sums of -log(weight) on a grid.
+double tensor_size(const std::vector<Rule>& rules, double least) {
+  constexpr double kCell = 0.2;
+  const auto cells = static_cast<std::size_t>(-std::log(least) / kCell) + 1;
+  std::vector<double> count(cells, 0.0);
+  count[0] = 1;
+  for (const Rule& rule : rules) {
+    const double largest = *std::max_element(rule.w.begin(), rule.w.end());
+    std::vector<double> next(cells, 0.0);
+    for (const double w : rule.w) {
+      if (w < least * largest) continue;
+      const auto shift = static_cast<std::size_t>(std::lround(-std::log(w / largest) / kCell));
+      for (std::size_t i = 0; i + shift < cells; ++i) next[i + shift] += count[i];
+    }
+    count = std::move(next);
+  }
+  double sum = 0;
+  for (const double c : count) sum += c;
+  return sum;
+}
+
 /// Tensor product of rules without the corners whose weight is below `least` times the largest.
 Points tensor(const std::vector<Rule>& rules, double least) {
   for (const Rule& rule : rules) least *= *std::max_element(rule.w.begin(), rule.w.end());
@@ -153,17 +174,22 @@ NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
     if (d > 1 && std::pow(s, 6) * d < std::exp(-digits)) consider(2 * d * d + 1, 5);
     if (large < r) product *= rules[at(large)].size();
   }
-  // Corners go first, so the product may be larger than what is kept.
-  const int log2_points = sobol_size(digits);
-  if (r >= 4 && std::ldexp(2.0, log2_points) < 0.1 * best) {
-    if (std::ldexp(2.0, log2_points) > static_cast<double>(most)) return {};
-    return to_nodes(sobol(r, log2_points));
-  }
-  if (best > 1e3 * static_cast<double>(most)) return {};
   rules.resize(at(best_large));
   // The mass of N(0, I_r) outside radius x is about x^(r-2) e^(-x^2/2).
   const double least =
       std::exp(-digits - 1 - 0.5 * std::max(0, best_large - 2) * std::log(2 * digits));
+  const double cubature = best_degree == 0   ? 1
+                          : best_degree == 3 ? 2 * (r - best_large)
+                                             : 2 * (r - best_large) * (r - best_large) + 1;
+  const double kept = cubature * tensor_size(rules, least);
+  // Sobol' points converge slowly: only where the product is many times larger.
+  const int log2_points = sobol_size(digits);
+  const double points_of_sobol = std::ldexp(2.0, log2_points);
+  if (r >= 4 && 4 * points_of_sobol < kept) {
+    if (points_of_sobol > 0.5 * static_cast<double>(most)) return {};
+    return to_nodes(sobol(r, log2_points));
+  }
+  if (kept > static_cast<double>(most)) return {};
   Points points = tensor(rules, least);
   if (best_large < r) {
     const Points small = stroud(r - best_large, best_degree);
@@ -180,7 +206,6 @@ NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
     }
     points = std::move(both);
   }
-  if (points.count() > most) return {};
   return to_nodes(points);
 }
 
