@@ -1,5 +1,7 @@
 """One look for all figures: light, legible, the paper's letters."""
 
+import math
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -37,3 +39,12 @@ def load(folder, name):
             raise SystemExit(f"{folder / name}.nc: format version {data.attrs.get('format_version')}, "
                              f"expected {FORMAT_VERSION}; run `headflow paper` again")
         return data.load()
+
+
+def with_error(value, error):
+    """A number with as many digits as its error leaves, at most six, and the error."""
+    places = min(max(2, 1 - math.floor(math.log10(error))), 6) if error > 0 else 6
+    if error >= 0.5 * 10**-places:
+        return f"{value:.{places}f} \\pm {error:.{places}f}"
+    exponent = math.ceil(math.log10(error)) if error > 0 else -15
+    return f"{value:.{places}f}\\;(\\pm 10^{{{exponent}}})"

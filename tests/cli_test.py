@@ -83,6 +83,33 @@ class Loss(CommandLine):
         self.assertEqual(done.returncode, 0)
         self.assertIn("Monte-Carlo standard error", done.stdout)
 
+    def test_the_default_is_auto_and_says_why(self):
+        out = json.loads(run("loss", self.point, "--json").stdout)
+        self.assertEqual(out["engine"], "factorised")
+        self.assertIn("meets the tolerance", out["engine_reason"])
+        self.assertTrue(out["tolerance_met"])
+        self.assertLess(out["loss_error"], 1e-6)
+
+    def test_engines_agree(self):
+        results = {}
+        for engine in ("factorised", "qmc", "mc"):
+            done = run("loss", self.point, "--engine", engine, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            results[engine] = json.loads(done.stdout)
+            self.assertEqual(results[engine]["engine"], engine)
+        exact = results["factorised"]["loss"]
+        for engine in ("qmc", "mc"):
+            self.assertLess(abs(results[engine]["loss"] - exact), 5 * results[engine]["loss_error"])
+        self.assertLess(results["qmc"]["loss_error"], results["mc"]["loss_error"])
+
+    def test_a_tolerance_out_of_reach_is_remarked(self):
+        point = self.path / "wide.toml"
+        point.write_text("[problem]\nactivation = 'b-softmax'\nheads = 8\nfeatures = 2\nnu = 2.0\n")
+        done = run("loss", point, "--engine", "factorised", "--tolerance", "1e-9", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the tolerance 1e-09 is not reached", done.stderr)
+        self.assertFalse(json.loads(done.stdout)["tolerance_met"])
+
     def test_unused_parameter_is_remarked(self):
         done = run("loss", self.point, "--points", "1,0;0,1", "--samples", 100)
         self.assertEqual(done.returncode, 0)
@@ -90,6 +117,22 @@ class Loss(CommandLine):
 
 
 class Flow(CommandLine):
+    def test_factorised_flow_reaches_stationarity_in_hundreds_of_evaluations(self):
+        done = run("flow", self.point, "--activation", "b-softmax", "--integrator", "implicit", "--time", 1e4,
+                   "--gradient-tolerance", 1e-6, "--output", self.output, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = json.loads(done.stdout)
+        self.assertEqual(out["outcome"], "stationary")
+        self.assertLess(out["evaluations"], 1000)
+        self.assertEqual(out["engine"], "factorised")
+        bayes = json.loads(run("bayes", self.point, "--json").stdout)
+        self.assertLess(abs(out["loss"] - bayes["risk"]), 1e-6)  # two heads, two atoms: optimal
+        import xarray
+        with xarray.open_dataset(self.output) as data:
+            self.assertIn("factorised", data.attrs["engine_reason"])
+            self.assertEqual(data.attrs["error_kind"], "refinement difference")
+            self.assertAlmostEqual(data.attrs["engine_tolerance"], 1e-7)
+
     def test_result_opens_in_xarray(self):
         done = run("flow", self.point, *QUICK, "--seed", 3, "--outputs", 5, "--output", self.output)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -241,6 +284,10 @@ class BadInput(CommandLine):
         self.point.write_text(POINT.replace(old, new))
         self.rejected("loss", self.point, "--samples", 100, says=says)
         self.rejected("flow", self.point, *QUICK, "--output", self.output, says=says)
+
+    def test_kappa_needs_samples(self):
+        self.rejected("flow", self.point, "--engine", "factorised", "--kappa", 1, "--time", 1, "--quiet", "--output",
+                      self.output, says=["run.engine", "flow.kappa needs"])
 
     def test_unknown_key(self):
         self.rejected_file("tokens = 4", "token = 4", ["point.toml:4:", '"token"', 'did you mean "tokens"?'])

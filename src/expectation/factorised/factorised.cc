@@ -132,24 +132,29 @@ void Factorised::run(Quadrature& quadrature, const Parameters<double>& point, do
       gradient(signal_, point, bars_), [](double x) { return x; }, grad);
 }
 
+bool Factorised::plan_both(double digits) {
+  std::unique_ptr<Quadrature> nodes = plan(here_, digits), finer;
+  for (const double extra : {kExtraDigits, kExtraDigits / 2}) {
+    if (nodes && !finer) finer = plan(here_, digits + extra);
+  }
+  if (!finer) return false;
+  nodes_ = std::move(nodes);
+  finer_ = std::move(finer);
+  return true;
+}
+
 void Factorised::adapt(const Point& point) {
   here_ = parameters(point);
   factorised::token_laws(signal_, here_, adapted_laws_);
   adapted_b_ = here_.b;
-  // The planned digits are a guess that is checked: refine until two rules agree. Where the finest
-  // rule takes too many nodes, the finest two that do not are the best there is.
+  // The planned digits are a guess that is checked: refine until two rules agree. Where that takes
+  // too many nodes, the finest rules that do not are the best there is.
   double digits = std::log(1 / tolerance_) + 1.5;
-  std::unique_ptr<Quadrature> nodes = plan(here_, digits), finer;
-  if (nodes) finer = plan(here_, digits + kExtraDigits);
-  while (!finer && digits > kFewestDigits) {
-    digits -= 1.5;
-    finer = std::move(nodes);
-    nodes = plan(here_, digits);
-    if (!nodes) finer = nullptr;
+  if (!plan_both(digits)) {
+    while (digits > kFewestDigits && !plan_both(digits -= 1.0)) {
+    }
+    return;
   }
-  if (!nodes || !finer) return;
-  nodes_ = std::move(nodes);
-  finer_ = std::move(finer);
   double loss[2];
   Point grad[2];
   for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
@@ -158,12 +163,9 @@ void Factorised::adapt(const Point& point) {
     const double difference =
         std::max(std::abs(loss[1] - loss[0]), largest_difference(grad[1], grad[0]));
     if (kSafety * difference + kRounding <= tolerance_) return;
-    digits += kExtraDigits / 2 * attempt;
-    nodes = plan(here_, digits);
-    finer = nodes ? plan(here_, digits + kExtraDigits) : nullptr;
-    if (!finer) return;
-    nodes_ = std::move(nodes);
-    finer_ = std::move(finer);
+    const double step = kExtraDigits / 2 * attempt;
+    if (!plan_both(digits + step) && !plan_both(digits + step / 2)) return;
+    digits += step;
   }
 }
 

@@ -44,6 +44,8 @@ class Factorised final : public Engine {
  private:
   std::unique_ptr<factorised::Quadrature> plan(const factorised::Parameters<double>& point,
                                                double digits) const;
+  /// Replaces the nodes and the finer ones; leaves both if these would be too many.
+  bool plan_both(double digits);
   void run(factorised::Quadrature& quadrature, const factorised::Parameters<double>& point,
            double& loss, Point& grad);
   void ensure_adapted(const Point& point);

@@ -25,7 +25,7 @@ namespace headflow::factorised {
 namespace {
 
 constexpr int kChunk = 256;
-constexpr std::int64_t kMostNodes = 1 << 21;
+constexpr std::int64_t kMostNodes = 1 << 22;
 
 std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
@@ -393,7 +393,7 @@ std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
                         law_of_weight(laws, b, plan.groups, *problem.signal, true), 0.0);
   const int n = static_cast<int>(std::ceil(1 + digits * (0.62 + law.deviation() / 10)));
   const Rule rule =
-      law.deviation() < 3 ? gauss_nodes(law, n, digits) : trapezoid_nodes(law, digits);
+      law.deviation() < 1.1 ? gauss_nodes(law, n, digits) : trapezoid_nodes(law, digits);
   plan.centre = rule.x[at(rule.size() / 2)];
   for (const double u : rule.x) plan.scale.push_back(std::exp(u - plan.centre));
   plan.weight = rule.w;

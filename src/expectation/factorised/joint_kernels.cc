@@ -40,9 +40,9 @@ HWY_INLINE Plain Inverse(Plain a) { return {hn::Div(hn::Set(d, 1.0), a.x)}; }
 HWY_INLINE Plain ExpClamped(Plain a) {
   return {simd::Exp(d, hn::Clamp(a.x, hn::Set(d, -kMost), hn::Set(d, kMost)))};
 }
-HWY_INLINE Plain ExpMinus(Plain y) {
-  return {simd::Exp(d, hn::Neg(hn::Min(y.x, hn::Set(d, kMost))))};
-}
+HWY_INLINE Plain ExpMinus(Plain y) { return {simd::Exp(d, hn::Neg(y.x))}; }
+/// Beyond kMost e^(-y) vanishes; powers of y must not overflow before it does.
+HWY_INLINE Plain Bounded(Plain y) { return {hn::Min(y.x, hn::Set(d, kMost))}; }
 
 /// A vector of numbers with tangents.
 struct Tangent {
@@ -78,6 +78,10 @@ HWY_INLINE Tangent Inverse(Tangent a) {
 HWY_INLINE Tangent ExpClamped(Tangent a) {
   const V x = ExpClamped(Plain{a.x}).x;
   return {x, hn::Mul(x, a.t)};
+}
+HWY_INLINE Tangent Bounded(Tangent y) {
+  const V most = hn::Set(d, kMost);
+  return {hn::Min(y.x, most), hn::IfThenElseZero(hn::Lt(y.x, most), y.t)};
 }
 HWY_INLINE Tangent ExpMinus(Tangent y) {
   const V x = ExpMinus(Plain{y.x}).x;
@@ -120,7 +124,7 @@ void Moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points, cons
     const V s = hn::Set(d, scale[u]);
     for (int i = 0; i < nodes.count; i += 8) {
       HWY_UNROLL(kParts) for (int p = 0; p < kParts; ++p) {
-        const T y = Scale(s, T::Load(w, i + p * kStep));
+        const T y = Bounded(Scale(s, T::Load(w, i + p * kStep)));
         const T f = Scale(hn::LoadU(d, nodes.weight + i + p * kStep), ExpMinus(y));
         const T yf = Mul(y, f);
         sum[0][p] = Add(sum[0][p], f);
@@ -150,7 +154,7 @@ void Adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points, con
       const T w = Denominator<T>(nodes, factor, e, at), inverse = Inverse(w);
       T first = T::Constant(hn::Zero(d)), second = first;
       for (int u = 0; u < points; ++u) {
-        const T y = Scale(hn::Set(d, scale[u]), w);
+        const T y = Bounded(Scale(hn::Set(d, scale[u]), w));
         const T yf = Mul(y, ExpMinus(y));
         const T c1 = T::All(coefficients, u), c2 = T::All(coefficients, points + u),
                 c3 = T::All(coefficients, 2 * points + u);

@@ -20,16 +20,20 @@ struct Points {
   std::int64_t count() const { return static_cast<std::int64_t>(w.size()); }
 };
 
-/// Tensor product of rules, corners with weights below `least` left out as soon as they appear.
+/// Tensor product of rules without the corners whose weight is below `least` times the largest.
 Points tensor(const std::vector<Rule>& rules, double least) {
+  for (const Rule& rule : rules) least *= *std::max_element(rule.w.begin(), rule.w.end());
+  double rest = 1;  // the largest factor that the directions to come can still give
+  for (const Rule& rule : rules) rest *= *std::max_element(rule.w.begin(), rule.w.end());
   Points points{0, {}, {1.0}};
   for (const Rule& rule : rules) {
+    rest /= *std::max_element(rule.w.begin(), rule.w.end());
     Points next{points.dimensions + 1, {}, {}};
     for (std::int64_t i = 0; i < points.count(); ++i) {
       const double* x = points.x.data() + i * points.dimensions;
       for (int k = 0; k < rule.size(); ++k) {
         const double w = points.w[static_cast<std::size_t>(i)] * rule.w[at(k)];
-        if (w < least) continue;
+        if (w * rest < least) continue;
         next.x.insert(next.x.end(), x, x + points.dimensions);
         next.x.push_back(rule.x[at(k)]);
         next.w.push_back(w);
@@ -157,7 +161,9 @@ NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
   }
   if (best > 1e3 * static_cast<double>(most)) return {};
   rules.resize(at(best_large));
-  const double least = std::exp(-digits - 3) / std::max(1.0, std::sqrt(best));
+  // The mass of N(0, I_r) outside radius x is about x^(r-2) e^(-x^2/2).
+  const double least =
+      std::exp(-digits - 1 - 0.5 * std::max(0, best_large - 2) * std::log(2 * digits));
   Points points = tensor(rules, least);
   if (best_large < r) {
     const Points small = stroud(r - best_large, best_degree);
