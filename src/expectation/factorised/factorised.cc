@@ -172,7 +172,7 @@ void Factorised::adapt(const Point& point) {
 bool Factorised::follow(const Point& point) {
   const Parameters<double> now = parameters(point);
   factorised::token_laws(signal_, now, laws_);
-  bool moved = !nodes_;
+  bool moved = !nodes_ || nodes_->unseen_variance(laws_) > 0.1 * tolerance_;
   const TokenLaws<double>& then = adapted_laws_;
   for (int c = 0; c < signal_.count() && !moved; ++c) {
     for (int h = 0; h < problem().H() && !moved; ++h) {
@@ -214,9 +214,10 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
   Point grad;
   run(*finer_, here_, loss, grad);
   const double in_grad = largest_difference(grad, out.grad);
-  out.loss_error = kSafety * std::max(std::abs(loss - out.loss), 0.1 * in_grad) + kRounding;
+  const double least = nodes_->unseen_variance(laws_) + kRounding;
+  out.loss_error = kSafety * std::max(std::abs(loss - out.loss), 0.1 * in_grad) + least;
   if (!request.gradient_error) return;
-  const double each = kSafety * std::max(in_grad, 0.1 * std::abs(loss - out.loss)) + kRounding;
+  const double each = kSafety * std::max(in_grad, 0.1 * std::abs(loss - out.loss)) + least;
   const ActivationInfo& info = problem().activation().info();
   out.grad_error = Point::zero(point.heads(), point.features());
   out.grad_error.m.setConstant(each);

@@ -4,7 +4,8 @@
 //   E = 1 + int [ (s2_1 - 2 s1_1) s0_0^(L-1) + (L-1) s2_0 s0_1 s0_0^(L-2) ] du.
 // The expectations are over the r = rank Q normals behind the H scores (r = min(F, H) if R = 0).
 // The scores are chi = mu + A zeta with A = Q U (U^T Q U)^(-1/2), which is a root of Q for any Q of
-// rank r, and smooth in Q: U, the principal directions, and the nodes zeta are frozen.
+// rank r, and smooth in Q: U, the principal directions, and the nodes zeta are frozen. If Q gains
+// rank, A A^T misses variances of second order in the change; the gradient is right to first order.
 // Derivatives by Price's theorem: with p_h = e^(chi_h + b_h) / w and t = log y,
 //   d/dmu_h -> Phi' p_h,   d/dQ_hk -> ((Phi'' - Phi') p_h p_k + delta_hk Phi' p_h) / 2.
 // Cost: nodes x (components x points in u + H^2).
@@ -279,6 +280,21 @@ class JointQuadrature final : public Quadrature {
                 LossAndBars<Dual>& out) override {
     if (!dual_) dual_ = std::make_unique<Joint<Dual>>(problem_, plan_);
     dual_->evaluate(laws, b, out);
+  }
+  double unseen_variance(const TokenLaws<double>& laws) const override {
+    double most = 0;
+    for (const CovarianceGroup& group : plan_.groups) {
+      const auto r = group.basis.cols();
+      if (r == laws.H) continue;
+      Array<double> A(at(laws.H * r));
+      score_root(laws, group, A);
+      for (int h = 0; h < laws.H; ++h) {
+        double unseen = laws.q(group.first, h, h);
+        for (Eigen::Index j = 0; j < r; ++j) unseen -= A[at(h * r + j)] * A[at(h * r + j)];
+        most = std::max(most, unseen);
+      }
+    }
+    return most;
   }
   std::int64_t nodes() const override {
     std::int64_t sum = 0;

@@ -120,9 +120,10 @@ inline void contract(int first, int step, int rows, int ld, const PairTables<Dua
 inline void token_powers(int n, double tokens, const Dual* x, Dual* p1, Dual* p2, Dual* p3) {
   for (int i = 0; i < n; ++i) {
     const Dual base = x[i].value > 1e-300 ? x[i] : Dual(1e-300);
+    // Negative powers meet a factor 0 in the sums, but the tangents of 1/x overflow.
     p1[i] = power(base, tokens - 1);
-    p2[i] = power(base, tokens - 2);
-    p3[i] = power(base, tokens - 3);
+    p2[i] = tokens < 2 ? Dual(0.0) : power(base, tokens - 2);
+    p3[i] = tokens < 3 ? Dual(0.0) : power(base, tokens - 3);
   }
 }
 

@@ -29,6 +29,9 @@ class Quadrature {
   /// With tangents: Hessian-vector products.
   virtual void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& b, Dual v,
                         LossAndBars<Dual>& out) = 0;
+  /// The largest variance of a score that the nodes do not see, because it has appeared in a
+  /// direction that had none where they were placed. The loss errs by about as much.
+  virtual double unseen_variance(const TokenLaws<double>& /*laws*/) const { return 0; }
   /// Values of the integrand in one evaluation.
   virtual std::int64_t nodes() const = 0;
 };

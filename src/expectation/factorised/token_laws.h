@@ -43,13 +43,16 @@ struct TokenLaws {
   void reset(int heads, int count) {
     H = heads;
     components = count;
-    Q.assign(static_cast<std::size_t>(count * heads * heads), S(0.0));
-    mu.assign(static_cast<std::size_t>(count * heads), S(0.0));
+    Q.assign(at(count * heads * heads), S(0.0));
+    mu.assign(at(count * heads), S(0.0));
   }
-  S& q(int c, int h, int k) { return Q[static_cast<std::size_t>((c * H + h) * H + k)]; }
-  const S& q(int c, int h, int k) const { return Q[static_cast<std::size_t>((c * H + h) * H + k)]; }
-  S& mean(int c, int h) { return mu[static_cast<std::size_t>(c * H + h)]; }
-  const S& mean(int c, int h) const { return mu[static_cast<std::size_t>(c * H + h)]; }
+  S& q(int c, int h, int k) { return Q[at((c * H + h) * H + k)]; }
+  const S& q(int c, int h, int k) const { return Q[at((c * H + h) * H + k)]; }
+  S& mean(int c, int h) { return mu[at(c * H + h)]; }
+  const S& mean(int c, int h) const { return mu[at(c * H + h)]; }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 };
 
 template <class S>
