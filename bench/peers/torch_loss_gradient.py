@@ -34,7 +34,7 @@ CHUNK_NUMBERS = 40_000  # of one (H, L, n) tensor: 320 kB, so that two or three 
 
 def benchmark_point(H, F):
     """The point of cases.h: rows of m of norm 1, R = identity + small noise, b = 0, v = 1."""
-    m = torch.tensor([[math.cos(1 + h + 2 * f) for f in range(F)] for h in range(H)])
+    m = torch.tensor([[math.cos(1 + (h + 2 * f) ** 2) for f in range(F)] for h in range(H)])
     m /= m.norm(dim=1, keepdim=True)
     noise = [[0.1 * math.sin(1 + 2 * h + 3 * k) for k in range(H)] for h in range(H)]
     R = torch.eye(H) + torch.tensor(noise)
