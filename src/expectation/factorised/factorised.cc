@@ -20,6 +20,7 @@ constexpr double kExtraDigits = 4.0;  // how much finer (natural logarithm)
 constexpr double kRounding = 2e-14;
 constexpr double kFewestDigits = 3.0;
 constexpr int kMostAttempts = 6;
+constexpr double kMostSpare = 3.0;  // digits that are given back if they turn out not to be needed
 
 const GaussianMixture& mixture(const Problem& problem) {
   const std::string reason = Factorised::why_not(problem);
@@ -157,7 +158,11 @@ void Factorised::adapt(const Point& point) {
     run(*finer_, here_, loss[1], grad[1]);
     const double difference =
         std::max(std::abs(loss[1] - loss[0]), largest_difference(grad[1], grad[0]));
-    if (kSafety * difference + kRounding <= tolerance_) return;
+    const double error = kSafety * difference + kRounding;
+    if (error <= tolerance_) {
+      coarsen(digits - std::min(kMostSpare, 0.8 * std::log(tolerance_ / error)), loss[1], grad[1]);
+      return;
+    }
     digits += kExtraDigits / 2 * attempt;
     nodes = plan(here_, digits);
     finer = nodes ? plan(here_, digits + kExtraDigits) : nullptr;
@@ -165,6 +170,25 @@ void Factorised::adapt(const Point& point) {
     nodes_ = std::move(nodes);
     finer_ = std::move(finer);
   }
+}
+
+void Factorised::coarsen(double digits, double loss, const Point& grad) {
+  std::unique_ptr<Quadrature> nodes = plan(here_, digits), finer;
+  if (!nodes || static_cast<double>(nodes->nodes()) > 0.9 * static_cast<double>(nodes_->nodes())) {
+    return;
+  }
+  finer = plan(here_, digits + kExtraDigits);
+  if (!finer) return;
+  double coarse = 0, fine = 0;
+  Point coarse_grad, fine_grad;
+  run(*nodes, here_, coarse, coarse_grad);
+  run(*finer, here_, fine, fine_grad);
+  const double difference =
+      std::max({std::abs(coarse - loss), largest_difference(coarse_grad, grad),
+                std::abs(coarse - fine), largest_difference(coarse_grad, fine_grad)});
+  if (kSafety * difference + kRounding > tolerance_) return;
+  nodes_ = std::move(nodes);
+  finer_ = std::move(finer);
 }
 
 bool Factorised::follow(const Point& point) {
