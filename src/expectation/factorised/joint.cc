@@ -107,7 +107,7 @@ class Joint {
   Joint(const QuadratureProblem& problem, const JointPlan& plan) : problem_(problem), plan_(plan) {
     std::int64_t nodes = 0;
     for (const CovarianceGroup& group : plan.groups) nodes += group.nodes.stride;
-    block_ = std::max<std::int64_t>(kChunk, (nodes / 64 + kChunk - 1) / kChunk * kChunk);
+    block_ = std::max<std::int64_t>(4 * kChunk, (nodes / 64 + kChunk - 1) / kChunk * kChunk);
     for (const CovarianceGroup& group : plan.groups) {
       A_.emplace_back(at(problem.H) * at(group.basis.cols()));
       for (std::int64_t from = 0; from < group.nodes.stride; from += block_) {

@@ -170,7 +170,14 @@ template <class T>
 HWY_INLINE void AddRows(int rows, int count, Numbers x, Numbers y, Numbers sums) {
   int k = 0;
   for (; k + 4 <= rows; k += 4) AddProducts<T, 4>(count, x, y + k * count, sums + k * 8);
-  for (; k < rows; ++k) AddProducts<T, 1>(count, x, y + k * count, sums + k * 8);
+  y = y + k * count;
+  sums = sums + k * 8;
+  switch (rows - k) {
+    case 1: AddProducts<T, 1>(count, x, y, sums); break;
+    case 2: AddProducts<T, 2>(count, x, y, sums); break;
+    case 3: AddProducts<T, 3>(count, x, y, sums); break;
+    default: break;
+  }
 }
 
 template <class T>
