@@ -180,31 +180,56 @@ HWY_INLINE void AddRows(int rows, int count, Numbers x, Numbers y, Numbers sums)
   }
 }
 
+/// Phi' and Phi'' - Phi' times their weights, and the shares p, of kVectors vectors of nodes from
+/// i.
+template <class T, int kVectors>
+HWY_INLINE void NodeAdjoints(const NodeChunk& nodes, int i, Numbers factor, Numbers e, int points,
+                             const double* scale, Numbers coefficients, Numbers firsts,
+                             Numbers seconds, Numbers p) {
+  T w[kVectors], first[kVectors], second[kVectors];
+  HWY_UNROLL(2) for (int k = 0; k < kVectors; ++k) {
+    w[k] = Denominator<T>(nodes, factor, e, i + k * kStep);
+    first[k] = second[k] = T::Constant(hn::Zero(d));
+  }
+  for (int u = 0; u < points; ++u) {
+    const V s = hn::Set(d, scale[u]);
+    const auto c = [&](int k) { return T::All(coefficients, k * points + u); };
+    const T c0 = c(0), c1 = c(1), c2 = c(2), c3 = c(3), c4 = c(4), c5 = c(5);
+    HWY_UNROLL(2) for (int k = 0; k < kVectors; ++k) {
+      const T y = AtMost(Scale(s, w[k]));
+      const T yf = Mul(y, ExpMinus(y));
+      first[k] = MulAdd(yf, MulAdd(y, MulAdd(y, c2, c1), c0), first[k]);
+      second[k] = MulAdd(Mul(y, yf), MulAdd(y, MulAdd(y, c5, c4), c3), second[k]);
+    }
+  }
+  HWY_UNROLL(2) for (int k = 0; k < kVectors; ++k) {
+    const int at = i + k * kStep;
+    const V weight = hn::LoadU(d, nodes.weight + at);
+    Scale(weight, first[k]).Store(firsts, at);
+    Scale(weight, second[k]).Store(seconds, at);
+    const T inverse = Inverse(w[k]);
+    for (int h = 0; h < nodes.heads; ++h) {
+      const int entry = h * nodes.count + at;
+      Mul(Mul(T::All(factor, h), T::Load(e, entry)), inverse).Store(p, entry);
+    }
+  }
+}
+
 template <class T>
 void Adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points, const double* scale,
               Numbers coefficients, Numbers scratch, Numbers mean, Numbers cross) {
   const int H = nodes.heads, n = nodes.count;
   const Numbers firsts = scratch, seconds = firsts + n, scaled = seconds + n, p = scaled + n;
-  for (int i = 0; i < n; i += kStep) {
-    const T w = Denominator<T>(nodes, factor, e, i), inverse = Inverse(w);
-    T first = T::Constant(hn::Zero(d)), second = first;
-    for (int u = 0; u < points; ++u) {
-      const T y = AtMost(Scale(hn::Set(d, scale[u]), w));
-      const T yf = Mul(y, ExpMinus(y));
-      const auto c = [&](int k) { return T::All(coefficients, k * points + u); };
-      first = MulAdd(yf, MulAdd(y, MulAdd(y, c(2), c(1)), c(0)), first);
-      second = MulAdd(Mul(y, yf), MulAdd(y, MulAdd(y, c(5), c(4)), c(3)), second);
-    }
-    const V weight = hn::LoadU(d, nodes.weight + i);
-    Scale(weight, first).Store(firsts, i);
-    Scale(weight, second).Store(seconds, i);
-    for (int h = 0; h < H; ++h) {
-      Mul(Mul(T::All(factor, h), T::Load(e, h * n + i)), inverse).Store(p, h * n + i);
-    }
+  int i = 0;
+  for (; i + 2 * kStep <= n; i += 2 * kStep) {
+    NodeAdjoints<T, 2>(nodes, i, factor, e, points, scale, coefficients, firsts, seconds, p);
+  }
+  if (i < n) {
+    NodeAdjoints<T, 1>(nodes, i, factor, e, points, scale, coefficients, firsts, seconds, p);
   }
   AddRows<T>(H, n, firsts, p, mean);
   for (int h = 0; h < H; ++h) {
-    for (int i = 0; i < n; i += kStep) {
+    for (i = 0; i < n; i += kStep) {
       Mul(T::Load(seconds, i), T::Load(p, h * n + i)).Store(scaled, i);
     }
     AddRows<T>(h + 1, n, scaled, p, cross + h * (h + 1) / 2 * 8);
