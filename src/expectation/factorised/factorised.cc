@@ -21,6 +21,7 @@ constexpr double kRounding = 2e-14;
 constexpr double kFewestDigits = 3.0;
 constexpr int kMostAttempts = 6;
 constexpr double kMostSpare = 3.0;  // digits that are given back if they turn out not to be needed
+constexpr double kMargin = 0.5;     // of the tolerance, for what is left: the point will move
 
 const GaussianMixture& mixture(const Problem& problem) {
   const std::string reason = Factorised::why_not(problem);
@@ -160,7 +161,10 @@ void Factorised::adapt(const Point& point) {
         std::max(std::abs(loss[1] - loss[0]), largest_difference(grad[1], grad[0]));
     const double error = kSafety * difference + kRounding;
     if (error <= tolerance_) {
-      coarsen(digits - std::min(kMostSpare, 0.8 * std::log(tolerance_ / error)), loss[1], grad[1]);
+      const double spare = std::min(kMostSpare, std::log(kMargin * tolerance_ / error));
+      for (const double part : {1.0, 0.8, 0.5}) {
+        if (spare > 0 && coarsen(digits - part * spare, loss[1], grad[1])) break;
+      }
       return;
     }
     digits += kExtraDigits / 2 * attempt;
@@ -172,13 +176,13 @@ void Factorised::adapt(const Point& point) {
   }
 }
 
-void Factorised::coarsen(double digits, double loss, const Point& grad) {
+bool Factorised::coarsen(double digits, double loss, const Point& grad) {
   std::unique_ptr<Quadrature> nodes = plan(here_, digits), finer;
   if (!nodes || static_cast<double>(nodes->nodes()) > 0.9 * static_cast<double>(nodes_->nodes())) {
-    return;
+    return false;
   }
   finer = plan(here_, digits + kExtraDigits);
-  if (!finer) return;
+  if (!finer) return false;
   double coarse = 0, fine = 0;
   Point coarse_grad, fine_grad;
   run(*nodes, here_, coarse, coarse_grad);
@@ -186,9 +190,10 @@ void Factorised::coarsen(double digits, double loss, const Point& grad) {
   const double difference =
       std::max({std::abs(coarse - loss), largest_difference(coarse_grad, grad),
                 std::abs(coarse - fine), largest_difference(coarse_grad, fine_grad)});
-  if (kSafety * difference + kRounding > tolerance_) return;
+  if (kSafety * difference + kRounding > kMargin * tolerance_) return false;
   nodes_ = std::move(nodes);
   finer_ = std::move(finer);
+  return true;
 }
 
 bool Factorised::follow(const Point& point) {

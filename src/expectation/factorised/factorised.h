@@ -48,7 +48,7 @@ class Factorised final : public Engine {
            double& loss, Point& grad);
   /// Takes rules with fewer digits if they, too, meet the tolerance; the best known values are
   /// given.
-  void coarsen(double digits, double loss, const Point& grad);
+  bool coarsen(double digits, double loss, const Point& grad);
   void ensure_adapted(const Point& point);
 
   double tolerance_;
