@@ -28,7 +28,7 @@ test: ## build and run every test: Release, then with sanitizers
 	@ctest --preset sanitize -j 2
 
 bench: ## measure against PyTorch and the machine's limits; rewrites docs/performance.md
-	@scripts/install-packages build bench
+	@scripts/install-packages build draw bench
 	@cmake -S . -B build-bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADFLOW_TESTS=OFF -DHEADFLOW_BENCH=ON > /dev/null
 	@cmake --build build-bench
 	@$(PYTHON) bench/run.py build-bench/bench/headflow_bench

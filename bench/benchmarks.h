@@ -4,5 +4,6 @@ namespace headflow::bench {
 
 void register_roofline();       // roofline.cc
 void register_loss_gradient();  // loss_gradient.cc
+void register_factorised();     // factorised.cc
 
 }  // namespace headflow::bench

@@ -7,6 +7,7 @@
 int main(int argc, char** argv) {
   headflow::bench::register_roofline();
   headflow::bench::register_loss_gradient();
+  headflow::bench::register_factorised();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

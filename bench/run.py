@@ -4,7 +4,8 @@
     bench/run.py <headflow_bench binary>
 
 Runs the pieces in alternating rounds, pinned to one core, because a shared machine drifts;
-prints the report on them (report.py) and writes it into docs/performance.md.
+prints the report on them (report.py, report_factorised.py), writes it into docs/performance.md and
+draws work against precision (work_precision.py).
 """
 
 import argparse
@@ -16,6 +17,8 @@ import sys
 from pathlib import Path
 
 from report import case_name, report
+from report_factorised import report_factorised
+from work_precision import draw_work_precision
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER = ROOT / "bench" / "peers" / "torch_loss_gradient.py"
@@ -76,15 +79,37 @@ class Measurements:
                 for key, value in numbers.items():
                     self.add(f"{name}/{quantity}_{key}", value)
 
+    def torch_work(self, core, repetitions, seed):
+        """Times and gradients of torch with several numbers of samples."""
+        output = json.loads(run(
+            ["/usr/bin/python3", PEER, "--work", f"--repetitions={repetitions}", f"--seed={seed}"],
+            core))
+        for result in output["results"]:
+            setting = f"{case_name(result['case'])}/{result['activation']}/R1"
+            for point in result["points"]:
+                errors = [self.largest_error(setting, g) for g in point["gradients"]]
+                for way, ms in point["ms"].items():
+                    self.add(f"work/{setting}/torch_{way}/{point['samples']}/ms", ms)
+                    for error in errors:
+                        self.add(f"work_error/{setting}/torch_{way}/{point['samples']}/error", error)
+
+    def largest_error(self, setting, gradient):
+        return max(abs(g - self.mean("exact", setting, f"gradient_{i}"))
+                   for i, g in enumerate(gradient))
+
 
 def measure(binary, rounds, core, min_time, repetitions):
     data = Measurements()
     for r in range(rounds):
         print(f"round {r + 1} of {rounds}", file=sys.stderr, flush=True)
-        data.benchmark(binary, "-standard_error|2_thread", core, min_time)
+        data.benchmark(binary, "-standard_error|2_thread|factorised|length|accuracy|work|exact", core,
+                       min_time)
+        data.benchmark(binary, "^(factorised|length)/", core, min_time / 3)
         data.torch(core, repetitions, seed=r + 1)
         data.benchmark(binary, "float64/._thread|fma_peak", None, min_time, prefix="free/")
-    data.benchmark(binary, "standard_error", core, min_time)
+    print("errors, work and precision", file=sys.stderr, flush=True)
+    data.benchmark(binary, "standard_error|accuracy|exact|work", core, min_time)
+    data.torch_work(core, repetitions=3, seed=1)
     return data
 
 
@@ -100,13 +125,14 @@ def main():
 
     data = measure(options.binary.resolve(), options.rounds, options.core, options.min_time,
                    options.repetitions)
-    text = report(data, options.rounds)
+    text = f"{report(data, options.rounds)}\n\n{report_factorised(data)}"
     print(text)
     page = options.doc.read_text()
     head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
         sys.exit(f"{options.doc.name}: no {BEGIN} … {END} to write between")
+    draw_work_precision(data, options.doc.parent / "images" / "work_precision.png")
     options.doc.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")
 
 

@@ -6,6 +6,8 @@ Three ways, float64, one thread:
   tuned     the same arithmetic on chunks (H, L, n) that stay in cache, with the samples
             along the contiguous axis: what someone who profiles the above ends up with
 
+With --work: a few cases with several numbers of samples instead, and the gradients.
+
 Samples here are independent (every sample has noise of its own); the relevant token is
 token 0, which loses nothing because tokens are exchangeable. Prints JSON.
 """
@@ -24,12 +26,15 @@ import torch  # noqa: E402  (after the thread limits)
 CASES = [(2, 2, 10), (4, 2, 5), (8, 3, 5), (8, 4, 5)]  # (H, F, L), as in cases.h
 ACTIVATIONS = ["softmax", "softmax-1", "b-softmax"]
 NU = 2.0
+WORK = [((2, 2, 10), "softmax"), ((8, 4, 5), "softmax-1")]  # as in factorised.cc
+WORK_SAMPLES = [4**k for k in range(5, 10)]
+WORK_SETS = 6  # of samples, for the error
 CHUNK_NUMBERS = 40_000  # of one (H, L, n) tensor: 320 kB, so that two or three fit in L2
 
 
 def benchmark_point(H, F):
     """The point of cases.h: rows of m of norm 1, R = identity + small noise, b = 0, v = 1."""
-    m = torch.tensor([[math.cos(1 + h + 2 * f) for f in range(F)] for h in range(H)])
+    m = torch.tensor([[math.cos(1 + (h + 2 * f) ** 2) for f in range(F)] for h in range(H)])
     m /= m.norm(dim=1, keepdim=True)
     noise = [[0.1 * math.sin(1 + 2 * h + 3 * k) for k in range(H)] for h in range(H)]
     R = torch.eye(H) + torch.tensor(noise)
@@ -151,9 +156,9 @@ def median_ms(work, repetitions):
     return statistics.median(times)
 
 
-def run_case(shape, activation, N, repetitions):
+def all_ways(shape, activation, x):
+    """The three ways as functions without arguments, and what autograd differentiates by."""
     H, F, L = shape
-    x = draw_samples(H, F, L, N)
     chi_star, xi = x[..., :F].contiguous(), x[..., F:].contiguous()
     chunk = max(1, CHUNK_NUMBERS // (L * H))
     chunks = [part.permute(2, 1, 0).contiguous() for part in x.split(chunk)]
@@ -165,6 +170,15 @@ def run_case(shape, activation, N, repetitions):
         "hand": lambda: hand(activation, x, W, b, v),
         "tuned": lambda: tuned(activation, chunks, W, b, v),
     }
+    return ways, leaves
+
+
+def run_case(shape, activation, N, repetitions):
+    H, F, L = shape
+    x = draw_samples(H, F, L, N)
+    ways, leaves = all_ways(shape, activation, x)
+    m, R, b, v = benchmark_point(H, F)
+    W = torch.cat([m, R], dim=1)
 
     loss = ways["autograd"]().detach()
     grads = [t.grad if t.grad is not None else torch.zeros_like(t) for t in leaves]
@@ -182,6 +196,23 @@ def run_case(shape, activation, N, repetitions):
     }
 
 
+def run_work(shape, activation, repetitions):
+    """Times against the number of samples, and gradients (rows of [m R], b, v) of several sets."""
+    H, F, L = shape
+    m, R, b, v = benchmark_point(H, F)
+    W = torch.cat([m, R], dim=1)
+    points = []
+    for N in WORK_SAMPLES:
+        ways, _ = all_ways(shape, activation, draw_samples(H, F, L, N))
+        ms = {way: median_ms(work, repetitions) for way, work in ways.items()}
+        gradients = []
+        for _ in range(WORK_SETS):
+            _, *gradient = hand(activation, draw_samples(H, F, L, N), W, b, v)
+            gradients.append(torch.cat([g.flatten() for g in gradient]).tolist())
+        points.append({"samples": N, "ms": ms, "gradients": gradients})
+    return {"case": list(shape), "activation": activation, "points": points}
+
+
 def blas_library():
     """The BLAS that torch ended up with; it matters, and torch does not tell."""
     with open("/proc/self/maps") as maps:
@@ -194,12 +225,15 @@ def main():
     parser.add_argument("--samples", type=int, default=100_000)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--work", action="store_true", help="times and errors against samples")
     options = parser.parse_args()
 
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(options.seed)
     results = [
+        run_work(shape, activation, options.repetitions) for shape, activation in WORK
+    ] if options.work else [
         run_case(shape, activation, options.samples, options.repetitions)
         for shape in CASES
         for activation in ACTIVATIONS

@@ -20,6 +20,8 @@ constexpr double kExtraDigits = 4.0;  // how much finer (natural logarithm)
 constexpr double kRounding = 2e-14;
 constexpr double kFewestDigits = 3.0;
 constexpr int kMostAttempts = 6;
+constexpr double kMostSpare = 3.0;  // digits that are given back if they turn out not to be needed
+constexpr double kMargin = 0.5;     // of the tolerance, for what is left: the point will move
 
 const GaussianMixture& mixture(const Problem& problem) {
   const std::string reason = Factorised::why_not(problem);
@@ -162,11 +164,38 @@ void Factorised::adapt(const Point& point) {
     run(*finer_, here_, loss[1], grad[1]);
     const double difference =
         std::max(std::abs(loss[1] - loss[0]), largest_difference(grad[1], grad[0]));
-    if (kSafety * difference + kRounding <= tolerance_) return;
+    const double error = kSafety * difference + kRounding;
+    if (error <= tolerance_) {
+      const double spare = std::min(kMostSpare, std::log(kMargin * tolerance_ / error));
+      for (const double part : {1.0, 0.8, 0.5}) {
+        if (spare > 0 && coarsen(digits - part * spare, loss[1], grad[1])) break;
+      }
+      return;
+    }
     const double step = kExtraDigits / 2 * attempt;
     if (!plan_both(digits + step) && !plan_both(digits + step / 2)) return;
     digits += step;
   }
+}
+
+bool Factorised::coarsen(double digits, double loss, const Point& grad) {
+  std::unique_ptr<Quadrature> nodes = plan(here_, digits), finer;
+  if (!nodes || static_cast<double>(nodes->nodes()) > 0.9 * static_cast<double>(nodes_->nodes())) {
+    return false;
+  }
+  finer = plan(here_, digits + kExtraDigits);
+  if (!finer) return false;
+  double coarse = 0, fine = 0;
+  Point coarse_grad, fine_grad;
+  run(*nodes, here_, coarse, coarse_grad);
+  run(*finer, here_, fine, fine_grad);
+  const double difference =
+      std::max({std::abs(coarse - loss), largest_difference(coarse_grad, grad),
+                std::abs(coarse - fine), largest_difference(coarse_grad, fine_grad)});
+  if (kSafety * difference + kRounding > kMargin * tolerance_) return false;
+  nodes_ = std::move(nodes);
+  finer_ = std::move(finer);
+  return true;
 }
 
 bool Factorised::follow(const Point& point) {

@@ -48,6 +48,9 @@ class Factorised final : public Engine {
   bool plan_both(double digits);
   void run(factorised::Quadrature& quadrature, const factorised::Parameters<double>& point,
            double& loss, Point& grad);
+  /// Takes rules with fewer digits if they, too, meet the tolerance; the best known values are
+  /// given.
+  bool coarsen(double digits, double loss, const Point& grad);
   void ensure_adapted(const Point& point);
 
   double tolerance_;

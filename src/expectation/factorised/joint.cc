@@ -24,7 +24,7 @@
 namespace headflow::factorised {
 namespace {
 
-constexpr int kChunk = 256;
+constexpr int kChunk = 128;  // what belongs to it stays in L1
 constexpr std::int64_t kMostNodes = 1 << 22;
 
 std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
@@ -108,7 +108,7 @@ class Joint {
   Joint(const QuadratureProblem& problem, const JointPlan& plan) : problem_(problem), plan_(plan) {
     std::int64_t nodes = 0;
     for (const CovarianceGroup& group : plan.groups) nodes += group.nodes.stride;
-    block_ = std::max<std::int64_t>(kChunk, (nodes / 64 + kChunk - 1) / kChunk * kChunk);
+    block_ = std::max<std::int64_t>(4 * kChunk, (nodes / 64 + kChunk - 1) / kChunk * kChunk);
     for (const CovarianceGroup& group : plan.groups) {
       A_.emplace_back(at(problem.H) * at(group.basis.cols()));
       for (std::int64_t from = 0; from < group.nodes.stride; from += block_) {
@@ -125,7 +125,7 @@ class Joint {
     for (Scratch& s : scratch_) {
       s.e.resize(H * kChunk);
       s.w.resize(kChunk);
-      s.p.resize(H * 8);
+      s.adjoint.resize((H + 3) * kChunk);
     }
   }
 
@@ -158,7 +158,7 @@ class Joint {
     std::vector<S> p1(at(padded(n))), p2(p1), p3(p1), base(at(padded(n)), S(1.0));
     std::copy_n(s0, n, base.begin());
     token_powers(padded(n), L, base.data(), p1.data(), p2.data(), p3.data());
-    for (Array<S>& a : adjoint_) a.resize(at(3 * n));
+    for (Array<S>& a : adjoint_) a.resize(at(6 * n));
     out.loss = 1.0;
     for (int u = 0; u < n; ++u) {
       const double W = plan_.weight[at(u)];
@@ -205,7 +205,7 @@ class Joint {
     Array<S> sums, mean, cross;
   };
   struct Scratch {
-    Array<S> e, w, p;
+    Array<S> e, w, adjoint;
   };
 
   template <class Body>
@@ -245,16 +245,17 @@ class Joint {
     for_each_chunk(block, s, [&](const NodeChunk& chunk, const CovarianceGroup& group, int k) {
       const int c = group.first + k;
       node_adjoints(chunk, factor_.numbers() + c * H, s.e.numbers(), n, plan_.scale.data(),
-                    adjoint_[c > 0].numbers(), s.p.numbers(), block.mean.numbers() + k * H * 8,
-                    block.cross.numbers() + k * pairs * 8);
+                    adjoint_[c > 0].numbers(), s.adjoint.numbers(),
+                    block.mean.numbers() + k * H * 8, block.cross.numbers() + k * pairs * 8);
     });
   }
 
-  /// Coefficients of Phi' from those of Phi = a0 e^(-y) + a1 y e^(-y) + a2 y^2 e^(-y).
+  /// Coefficients of Phi' and Phi'' - Phi' from those of Phi = a0 e^(-y) + a1 y e^(-y) + a2 y^2
+  /// e^(-y).
   void set_adjoint(int token, int u, int n, const S& a0, const S& a1, const S& a2) {
-    adjoint_[token].set(at(u), a1 - a0);
-    adjoint_[token].set(at(n + u), 2.0 * a2 - a1);
-    adjoint_[token].set(at(2 * n + u), -a2);
+    const S c1 = a1 - a0, c2 = 2.0 * a2 - a1, c3 = -a2;
+    const S all[] = {c1, c2, c3, c2 - c1, 2.0 * c3 - c2, a2};
+    for (int k = 0; k < 6; ++k) adjoint_[token].set(at(k * n + u), all[k]);
   }
 
   QuadratureProblem problem_;

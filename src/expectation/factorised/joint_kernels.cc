@@ -1,5 +1,7 @@
 #include "expectation/factorised/joint_kernels.h"
 
+#include <numbers>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "expectation/factorised/joint_kernels.cc"
 #include "core/simd_dispatch.h"
@@ -21,6 +23,7 @@ constexpr D d{};
 constexpr int kStep = HWY_LANES(double) < 8 ? HWY_LANES(double) : 8;
 constexpr int kParts = 8 / kStep;
 constexpr double kMost = 700.0;
+constexpr double kLast = 600.0;
 
 /// A vector of numbers.
 struct Plain {
@@ -40,9 +43,12 @@ HWY_INLINE Plain Inverse(Plain a) { return {hn::Div(hn::Set(d, 1.0), a.x)}; }
 HWY_INLINE Plain ExpClamped(Plain a) {
   return {simd::Exp(d, hn::Clamp(a.x, hn::Set(d, -kMost), hn::Set(d, kMost)))};
 }
-HWY_INLINE Plain ExpMinus(Plain y) { return {simd::Exp(d, hn::Neg(y.x))}; }
-/// Beyond kMost e^(-y) vanishes; powers of y must not overflow before it does.
-HWY_INLINE Plain Bounded(Plain y) { return {hn::Min(y.x, hn::Set(d, kMost))}; }
+/// y where e^(-y) is not yet negligible, kLast beyond.
+HWY_INLINE Plain AtMost(Plain y) { return {hn::Min(y.x, hn::Set(d, kLast))}; }
+/// e^(-y) for 0 <= y <= kLast; its relative error, y 2^(-53), is that of a rounded y.
+HWY_INLINE Plain ExpMinus(Plain y) {
+  return {simd::Exp2(d, hn::Mul(y.x, hn::Set(d, -std::numbers::log2e)))};
+}
 
 /// A vector of numbers with tangents.
 struct Tangent {
@@ -79,9 +85,8 @@ HWY_INLINE Tangent ExpClamped(Tangent a) {
   const V x = ExpClamped(Plain{a.x}).x;
   return {x, hn::Mul(x, a.t)};
 }
-HWY_INLINE Tangent Bounded(Tangent y) {
-  const V most = hn::Set(d, kMost);
-  return {hn::Min(y.x, most), hn::IfThenElseZero(hn::Lt(y.x, most), y.t)};
+HWY_INLINE Tangent AtMost(Tangent y) {
+  return {AtMost(Plain{y.x}).x, hn::IfThenElseZero(hn::Lt(y.x, hn::Set(d, kLast)), y.t)};
 }
 HWY_INLINE Tangent ExpMinus(Tangent y) {
   const V x = ExpMinus(Plain{y.x}).x;
@@ -124,7 +129,7 @@ void Moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points, cons
     const V s = hn::Set(d, scale[u]);
     for (int i = 0; i < nodes.count; i += 8) {
       HWY_UNROLL(kParts) for (int p = 0; p < kParts; ++p) {
-        const T y = Bounded(Scale(s, T::Load(w, i + p * kStep)));
+        const T y = AtMost(Scale(s, T::Load(w, i + p * kStep)));
         const T f = Scale(hn::LoadU(d, nodes.weight + i + p * kStep), ExpMinus(y));
         const T yf = Mul(y, f);
         sum[0][p] = Add(sum[0][p], f);
@@ -144,38 +149,90 @@ void Moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points, cons
   }
 }
 
-template <class T>
-void Adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points, const double* scale,
-              Numbers coefficients, Numbers p, Numbers mean, Numbers cross) {
-  const int H = nodes.heads;
-  for (int i = 0; i < nodes.count; i += 8) {
-    for (int part = 0; part < kParts; ++part) {
-      const int at = i + part * kStep, lane = part * kStep;
-      const T w = Denominator<T>(nodes, factor, e, at), inverse = Inverse(w);
-      T first = T::Constant(hn::Zero(d)), second = first;
-      for (int u = 0; u < points; ++u) {
-        const T y = Bounded(Scale(hn::Set(d, scale[u]), w));
-        const T yf = Mul(y, ExpMinus(y));
-        const T c1 = T::All(coefficients, u), c2 = T::All(coefficients, points + u),
-                c3 = T::All(coefficients, 2 * points + u);
-        first = MulAdd(yf, MulAdd(y, MulAdd(y, c3, c2), c1), first);
-        const T inner = Sub(Sub(Add(c3, c3), c2), Mul(y, c3));
-        second = MulAdd(Mul(y, yf), MulAdd(y, inner, Sub(c2, c1)), second);
-      }
-      const V weight = hn::LoadU(d, nodes.weight + at);
-      first = Scale(weight, first);
-      second = Scale(weight, second);
-      for (int h = 0; h < H; ++h) {
-        const T share = Mul(Mul(T::All(factor, h), T::Load(e, h * nodes.count + at)), inverse);
-        share.Store(p, h * 8 + lane);
-        MulAdd(first, share, T::Load(mean, h * 8 + lane)).Store(mean, h * 8 + lane);
-        const T scaled = Mul(second, share);
-        for (int k = 0; k <= h; ++k) {
-          const int entry = (h * (h + 1) / 2 + k) * 8 + lane;
-          MulAdd(scaled, T::Load(p, k * 8 + lane), T::Load(cross, entry)).Store(cross, entry);
-        }
+/// Adds sum_i x_i y_k,i to sums[k] for kCount neighbouring rows k of y; a row is `count` numbers.
+template <class T, int kCount>
+HWY_INLINE void AddProducts(int count, Numbers x, Numbers y, Numbers sums) {
+  for (int part = 0; part < kParts; ++part) {
+    const int lane = part * kStep;
+    T sum[kCount];
+    HWY_UNROLL(4) for (int k = 0; k < kCount; ++k) sum[k] = T::Load(sums, k * 8 + lane);
+    for (int i = lane; i < count; i += 8) {
+      const T at = T::Load(x, i);
+      HWY_UNROLL(4) for (int k = 0; k < kCount; ++k) {
+        sum[k] = MulAdd(at, T::Load(y, k * count + i), sum[k]);
       }
     }
+    HWY_UNROLL(4) for (int k = 0; k < kCount; ++k) sum[k].Store(sums, k * 8 + lane);
+  }
+}
+
+template <class T>
+HWY_INLINE void AddRows(int rows, int count, Numbers x, Numbers y, Numbers sums) {
+  int k = 0;
+  for (; k + 4 <= rows; k += 4) AddProducts<T, 4>(count, x, y + k * count, sums + k * 8);
+  y = y + k * count;
+  sums = sums + k * 8;
+  switch (rows - k) {
+    case 1: AddProducts<T, 1>(count, x, y, sums); break;
+    case 2: AddProducts<T, 2>(count, x, y, sums); break;
+    case 3: AddProducts<T, 3>(count, x, y, sums); break;
+    default: break;
+  }
+}
+
+/// Phi' and Phi'' - Phi' times their weights, and the shares p, of kVectors vectors of nodes from
+/// i.
+template <class T, int kVectors>
+HWY_INLINE void NodeAdjoints(const NodeChunk& nodes, int i, Numbers factor, Numbers e, int points,
+                             const double* scale, Numbers coefficients, Numbers firsts,
+                             Numbers seconds, Numbers p) {
+  T w[kVectors], first[kVectors], second[kVectors];
+  HWY_UNROLL(2) for (int k = 0; k < kVectors; ++k) {
+    w[k] = Denominator<T>(nodes, factor, e, i + k * kStep);
+    first[k] = second[k] = T::Constant(hn::Zero(d));
+  }
+  for (int u = 0; u < points; ++u) {
+    const V s = hn::Set(d, scale[u]);
+    const auto c = [&](int k) { return T::All(coefficients, k * points + u); };
+    const T c0 = c(0), c1 = c(1), c2 = c(2), c3 = c(3), c4 = c(4), c5 = c(5);
+    HWY_UNROLL(2) for (int k = 0; k < kVectors; ++k) {
+      const T y = AtMost(Scale(s, w[k]));
+      const T yf = Mul(y, ExpMinus(y));
+      first[k] = MulAdd(yf, MulAdd(y, MulAdd(y, c2, c1), c0), first[k]);
+      second[k] = MulAdd(Mul(y, yf), MulAdd(y, MulAdd(y, c5, c4), c3), second[k]);
+    }
+  }
+  HWY_UNROLL(2) for (int k = 0; k < kVectors; ++k) {
+    const int at = i + k * kStep;
+    const V weight = hn::LoadU(d, nodes.weight + at);
+    Scale(weight, first[k]).Store(firsts, at);
+    Scale(weight, second[k]).Store(seconds, at);
+    const T inverse = Inverse(w[k]);
+    for (int h = 0; h < nodes.heads; ++h) {
+      const int entry = h * nodes.count + at;
+      Mul(Mul(T::All(factor, h), T::Load(e, entry)), inverse).Store(p, entry);
+    }
+  }
+}
+
+template <class T>
+void Adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points, const double* scale,
+              Numbers coefficients, Numbers scratch, Numbers mean, Numbers cross) {
+  const int H = nodes.heads, n = nodes.count;
+  const Numbers firsts = scratch, seconds = firsts + n, scaled = seconds + n, p = scaled + n;
+  int i = 0;
+  for (; i + 2 * kStep <= n; i += 2 * kStep) {
+    NodeAdjoints<T, 2>(nodes, i, factor, e, points, scale, coefficients, firsts, seconds, p);
+  }
+  if (i < n) {
+    NodeAdjoints<T, 1>(nodes, i, factor, e, points, scale, coefficients, firsts, seconds, p);
+  }
+  AddRows<T>(H, n, firsts, p, mean);
+  for (int h = 0; h < H; ++h) {
+    for (i = 0; i < n; i += kStep) {
+      Mul(T::Load(seconds, i), T::Load(p, h * n + i)).Store(scaled, i);
+    }
+    AddRows<T>(h + 1, n, scaled, p, cross + h * (h + 1) / 2 * 8);
   }
 }
 
@@ -194,12 +251,12 @@ void TangentMoments(const NodeChunk& n, Numbers factor, Numbers e, int points, c
   Moments<Tangent>(n, factor, e, points, scale, w, sums);
 }
 void PlainAdjoints(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
-                   Numbers coefficients, Numbers p, Numbers mean, Numbers cross) {
-  Adjoints<Plain>(n, factor, e, points, scale, coefficients, p, mean, cross);
+                   Numbers coefficients, Numbers scratch, Numbers mean, Numbers cross) {
+  Adjoints<Plain>(n, factor, e, points, scale, coefficients, scratch, mean, cross);
 }
 void TangentAdjoints(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
-                     Numbers coefficients, Numbers p, Numbers mean, Numbers cross) {
-  Adjoints<Tangent>(n, factor, e, points, scale, coefficients, p, mean, cross);
+                     Numbers coefficients, Numbers scratch, Numbers mean, Numbers cross) {
+  Adjoints<Tangent>(n, factor, e, points, scale, coefficients, scratch, mean, cross);
 }
 
 }  // namespace
@@ -232,14 +289,14 @@ void node_moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
   }
 }
 void node_adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
-                   const double* scale, Numbers coefficients, Numbers p, Numbers mean,
+                   const double* scale, Numbers coefficients, Numbers scratch, Numbers mean,
                    Numbers cross) {
   if (e.tangent) {
     HWY_DYNAMIC_DISPATCH(TangentAdjoints)
-    (nodes, factor, e, points, scale, coefficients, p, mean, cross);
+    (nodes, factor, e, points, scale, coefficients, scratch, mean, cross);
   } else {
     HWY_DYNAMIC_DISPATCH(PlainAdjoints)
-    (nodes, factor, e, points, scale, coefficients, p, mean, cross);
+    (nodes, factor, e, points, scale, coefficients, scratch, mean, cross);
   }
 }
 

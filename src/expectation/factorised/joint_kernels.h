@@ -35,10 +35,11 @@ void node_moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
 /// p_h = factor_h e[h][i] / w_i. Adds, summed over nodes with their weights,
 ///   Phi' p_h                     to mean[h]
 ///   (Phi'' - Phi') p_h p_k       to cross[h][k], k <= h.
-/// Both have 8 numbers for each entry, to be added up. `coefficients` is [3][points]: a1 - a0,
-/// 2 a2 - a1, -a2. `p` is scratch for 8 * heads numbers.
+/// Both have 8 numbers for each entry, to be added up. `coefficients` is [6][points]:
+/// c1 = a1 - a0, c2 = 2 a2 - a1, c3 = -a2 and c2 - c1, 2 c3 - c2, -c3. `scratch` holds
+/// (heads + 3) * count numbers.
 void node_adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
-                   const double* scale, Numbers coefficients, Numbers p, Numbers mean,
+                   const double* scale, Numbers coefficients, Numbers scratch, Numbers mean,
                    Numbers cross);
 
 }  // namespace headflow::factorised
