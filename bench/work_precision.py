@@ -14,9 +14,9 @@ PANELS = [
 LINES = [  # name in the measurements, label, colour, marker, line
     ("torch_autograd", "PyTorch, autograd", HEADS[3], "v", ":"),
     ("torch_tuned", "PyTorch, tuned by hand", HEADS[4], "^", ":"),
-    ("mc", "mc", HEADS[0], "o", "-"),
-    ("qmc", "qmc", HEADS[2], "s", "--"),
-    ("factorised", "factorised", HEADS[1], "D", "-"),
+    ("mc", "headflow, mc", HEADS[0], "o", "-"),
+    ("qmc", "headflow, qmc", HEADS[2], "s", "--"),
+    ("factorised", "headflow, factorised", HEADS[1], "D", "-"),
 ]
 
 
@@ -34,7 +34,7 @@ def points(data, setting, line):
 
 
 def draw_work_precision(data, path):
-    figure, panels = plt.subplots(1, 2, figsize=(8.8, 4.3), sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(8.8, 4.3), sharex=True, sharey=True)
     for axes, (setting, title) in zip(panels, PANELS):
         for line, label, colour, marker, style in LINES:
             found = points(data, setting, line)
