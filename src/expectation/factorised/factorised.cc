@@ -134,6 +134,21 @@ void Factorised::run(Quadrature& quadrature, const Parameters<double>& point, do
       gradient(signal_, point, bars_), [](double x) { return x; }, grad);
 }
 
+Factorised::Values Factorised::values(Quadrature& quadrature) {
+  Values out;
+  run(quadrature, here_, out.loss, out.grad);
+  out.bars = bars_.laws;
+  return out;
+}
+
+double Factorised::difference(const Values& a, const Values& b) {
+  double out = std::max(std::abs(a.loss - b.loss), largest_difference(a.grad, b.grad));
+  for (std::size_t i = 0; i < a.bars.Q.size(); ++i) {
+    out = std::max(out, std::abs(a.bars.Q[i] - b.bars.Q[i]));
+  }
+  return out;
+}
+
 bool Factorised::plan_both(double digits) {
   std::unique_ptr<Quadrature> nodes = plan(here_, digits), finer;
   for (const double extra : {kExtraDigits, kExtraDigits / 2}) {
@@ -157,18 +172,13 @@ void Factorised::adapt(const Point& point) {
     }
     return;
   }
-  double loss[2];
-  Point grad[2];
   for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
-    run(*nodes_, here_, loss[0], grad[0]);
-    run(*finer_, here_, loss[1], grad[1]);
-    const double difference =
-        std::max(std::abs(loss[1] - loss[0]), largest_difference(grad[1], grad[0]));
-    const double error = kSafety * difference + kRounding;
+    const Values best = values(*finer_);
+    const double error = kSafety * difference(values(*nodes_), best) + kRounding;
     if (error <= tolerance_) {
       const double spare = std::min(kMostSpare, std::log(kMargin * tolerance_ / error));
       for (const double part : {1.0, 0.8, 0.5}) {
-        if (spare > 0 && coarsen(digits - part * spare, loss[1], grad[1])) break;
+        if (spare > 0 && coarsen(digits - part * spare, best)) break;
       }
       return;
     }
@@ -178,21 +188,16 @@ void Factorised::adapt(const Point& point) {
   }
 }
 
-bool Factorised::coarsen(double digits, double loss, const Point& grad) {
+bool Factorised::coarsen(double digits, const Values& best) {
   std::unique_ptr<Quadrature> nodes = plan(here_, digits), finer;
   if (!nodes || static_cast<double>(nodes->nodes()) > 0.9 * static_cast<double>(nodes_->nodes())) {
     return false;
   }
   finer = plan(here_, digits + kExtraDigits);
   if (!finer) return false;
-  double coarse = 0, fine = 0;
-  Point coarse_grad, fine_grad;
-  run(*nodes, here_, coarse, coarse_grad);
-  run(*finer, here_, fine, fine_grad);
-  const double difference =
-      std::max({std::abs(coarse - loss), largest_difference(coarse_grad, grad),
-                std::abs(coarse - fine), largest_difference(coarse_grad, fine_grad)});
-  if (kSafety * difference + kRounding > kMargin * tolerance_) return false;
+  const Values coarse = values(*nodes);
+  const double most = std::max(difference(coarse, best), difference(coarse, values(*finer)));
+  if (kSafety * most + kRounding > kMargin * tolerance_) return false;
   nodes_ = std::move(nodes);
   finer_ = std::move(finer);
   return true;
@@ -208,10 +213,10 @@ bool Factorised::follow(const Point& point) {
       const double scale = 0.3 + std::sqrt(std::max(0.0, then.q(c, h, h)));
       const double b =
           std::abs(now.b[static_cast<std::size_t>(h)] - adapted_b_[static_cast<std::size_t>(h)]);
-      moved = std::abs(laws_.mean(c, h) - then.mean(c, h)) > 0.2 * scale || b > 0.3;
+      moved = std::abs(laws_.mean(c, h) - then.mean(c, h)) > 0.15 * scale || b > 0.2;
       for (int k = 0; k <= h && !moved; ++k) {
         const double other = 0.3 + std::sqrt(std::max(0.0, then.q(c, k, k)));
-        moved = std::abs(laws_.q(c, h, k) - then.q(c, h, k)) > 0.2 * scale * other;
+        moved = std::abs(laws_.q(c, h, k) - then.q(c, h, k)) > 0.15 * scale * other;
       }
     }
   }

@@ -48,9 +48,18 @@ class Factorised final : public Engine {
   bool plan_both(double digits);
   void run(factorised::Quadrature& quadrature, const factorised::Parameters<double>& point,
            double& loss, Point& grad);
+  /// What is compared when nodes are planned: also the derivatives with respect to the
+  /// covariances, which the gradient does not show where m and R vanish but the Hessian does.
+  struct Values {
+    double loss;
+    Point grad;
+    factorised::TokenLaws<double> bars;
+  };
+  Values values(factorised::Quadrature& quadrature);
+  static double difference(const Values& a, const Values& b);
   /// Takes rules with fewer digits if they, too, meet the tolerance; the best known values are
   /// given.
-  bool coarsen(double digits, double loss, const Point& grad);
+  bool coarsen(double digits, const Values& best);
   void ensure_adapted(const Point& point);
 
   double tolerance_;
