@@ -30,7 +30,8 @@ double largest_error(const Evaluation& result) {
   return std::max({result.loss_error, e.m.maxCoeff(), e.R.maxCoeff(), e.b.maxCoeff(), e.v});
 }
 
-Candidate without_samples(const Problem& problem, const EngineOptions& options, const Point& point) {
+Candidate without_samples(const Problem& problem, const EngineOptions& options,
+                          const Point& point) {
   Candidate out;
   if (!Factorised::why_not(problem).empty()) {
     out.description = Factorised::why_not(problem);

@@ -34,7 +34,6 @@ struct Plain {
   HWY_INLINE void Store(Numbers n, std::ptrdiff_t i) const { hn::StoreU(x, d, n.value + i); }
 };
 HWY_INLINE Plain Add(Plain a, Plain b) { return {hn::Add(a.x, b.x)}; }
-HWY_INLINE Plain Sub(Plain a, Plain b) { return {hn::Sub(a.x, b.x)}; }
 HWY_INLINE Plain Mul(Plain a, Plain b) { return {hn::Mul(a.x, b.x)}; }
 HWY_INLINE Plain MulAdd(Plain a, Plain b, Plain c) { return {hn::MulAdd(a.x, b.x, c.x)}; }
 HWY_INLINE Plain Scale(V c, Plain a) { return {hn::Mul(c, a.x)}; }
@@ -66,7 +65,6 @@ struct Tangent {
   }
 };
 HWY_INLINE Tangent Add(Tangent a, Tangent b) { return {hn::Add(a.x, b.x), hn::Add(a.t, b.t)}; }
-HWY_INLINE Tangent Sub(Tangent a, Tangent b) { return {hn::Sub(a.x, b.x), hn::Sub(a.t, b.t)}; }
 HWY_INLINE Tangent Mul(Tangent a, Tangent b) {
   return {hn::Mul(a.x, b.x), hn::MulAdd(a.x, b.t, hn::Mul(a.t, b.x))};
 }
