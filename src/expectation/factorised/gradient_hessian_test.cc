@@ -15,7 +15,7 @@ namespace {
 using testing::Draw;
 using testing::flatten;
 
-// Differences are of fourth order. The largest seen are 5e-9, and 4e-10 of symmetry.
+// Differences are of fourth order.
 constexpr double kStep = 5e-3, kClose = 1e-7, kSymmetric = 1e-8;
 
 Factorised make_factorised(const Problem& problem, int threads = 1, double tolerance = 1e-10) {
