@@ -133,7 +133,7 @@ struct Tally {
   }
 };
 
-// 240 losses and, in all, n = 1070 numbers are compared. If both engines are right:
+// 240 losses and, in all, n = 1080 numbers are compared. If both engines are right:
 //   the largest |z| of a loss is beyond 4.4 with probability 0.3 %,
 //   the largest |z| of all is beyond 5 with probability 0.06 %,
 //   the number beyond 3 has mean 0.0027 n = 2.9; it exceeds 14 with probability 0.3 % if equal
@@ -208,8 +208,8 @@ TEST(FactorisedAgreement, ErrorsAreWithinTheToleranceAndAsReported) {
       beyond_tolerance += std::max(loss, grad) > tolerance;
     }
   }
-  EXPECT_LE(beyond_reported, compared / 50);
-  EXPECT_LE(beyond_tolerance, compared / 100);
+  EXPECT_LE(beyond_reported, compared / 50 + 1);
+  EXPECT_LE(beyond_tolerance, compared / 100 + 1);
 }
 
 }  // namespace
