@@ -38,7 +38,7 @@ int run(Invocation& call) {
   const std::unique_ptr<Engine> engine =
       make_flow_engine(problem, session.engine, session.flow, start);
   if (!call.quiet && !engine->reason().empty()) {
-    fmt::print(stderr, "engine {}\n", engine->reason());
+    fmt::print(stderr, "auto took {}\n", engine->reason());
   }
   Trajectory trajectory;
   const FlowSummary summary =

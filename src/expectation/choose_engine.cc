@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/error.h"
 #include "expectation/factorised/factorised.h"
@@ -13,12 +14,13 @@
 namespace headflow {
 namespace {
 
-constexpr double kMostSamples = 1 << 24;  // that auto will ask for
+constexpr double kMostSamples = 1 << 22;  // that auto will ask for
 constexpr std::int64_t kTrial = 1 << 13;
 
 /// An engine, what it would cost and how well it would do.
 struct Candidate {
   std::unique_ptr<Engine> engine;
+  std::function<std::unique_ptr<Engine>()> make;  // if it is not made yet
   double error = HUGE_VAL;
   double cost = HUGE_VAL;  // in exponentials of a score, roughly
   std::string description;
@@ -43,7 +45,7 @@ Candidate without_samples(const Problem& problem, const EngineOptions& options,
     out.engine->evaluate(point, {.gradient_error = true}, result);
     out.error = largest_error(result);
     out.cost = static_cast<double>(out.engine->samples());
-    out.description = fmt::format("factorised reaches {:.1g}", out.error);
+    out.description = fmt::format("factorised reaches {:.2g}", out.error);
   } catch (const Error& error) {
     out.engine = nullptr;
     out.description = error.what();
@@ -52,6 +54,7 @@ Candidate without_samples(const Problem& problem, const EngineOptions& options,
 }
 
 /// mc or qmc with as many samples as the tolerance takes, by a trial and the rate of convergence.
+/// Two standard errors count as its error: a tolerance is meant as a bound.
 template <class Sampled>
 Candidate sampled(const Problem& problem, EngineOptions options, const Point& point,
                   const char* name, double rate) {
@@ -60,22 +63,16 @@ Candidate sampled(const Problem& problem, EngineOptions options, const Point& po
   Evaluation result;
   Sampled trial(problem, options);
   trial.evaluate(point, {.gradient_error = true}, result);
-  const double error = largest_error(result);
+  const double error = 2 * largest_error(result);
   const auto tried = static_cast<double>(trial.samples());
   const double needed = tried * std::pow(std::max(error / options.tolerance, 1e-3), 1 / rate);
   const double samples = std::clamp(1.3 * needed, 1024.0, kMostSamples);
   options.samples = static_cast<std::int64_t>(samples);
   out.error = error * std::pow(tried / samples, rate);
   out.cost = samples * problem.H() * problem.L();
+  out.make = [problem, options] { return std::make_unique<Sampled>(problem, options); };
   out.description =
-      fmt::format("{} with {} samples reaches about {:.1g}", name, options.samples, out.error);
-  if (out.error <= options.tolerance) {
-    out.engine = std::make_unique<Sampled>(problem, options);
-  } else {  // no use in a very long wait for a tolerance that is out of reach
-    options.samples = 0;
-    out.engine = std::make_unique<Sampled>(problem, options);
-    out.error = error * std::pow(tried / static_cast<double>(out.engine->samples()), rate);
-  }
+      fmt::format("{} with {} samples reaches about {:.2g}", name, options.samples, out.error);
   return out;
 }
 
@@ -107,17 +104,18 @@ std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOption
   if (best.error <= options.tolerance && best.cost <= trial_cost) {
     best.engine->set_reason(sentence(
         "factorised",
-        fmt::format("error {:.1g} meets the tolerance {:g}, at less than a trial of the others",
-                    best.error, options.tolerance)));
+        fmt::format(
+            "its error {:.2g} meets the tolerance {:g}, and trying the others would cost more",
+            best.error, options.tolerance)));
     return std::move(best.engine);
   }
-  Candidate candidates[] = {std::move(best), sampled<Qmc>(problem, options, point, "qmc", 0.7),
+  Candidate candidates[] = {std::move(best), sampled<Qmc>(problem, options, point, "qmc", 0.6),
                             sampled<MonteCarlo>(problem, options, point, "mc", 0.5)};
   Candidate* taken = nullptr;
   std::string seen;
   for (Candidate& candidate : candidates) {
     seen += (seen.empty() ? "" : "; ") + candidate.description;
-    if (!candidate.engine) continue;
+    if (!candidate.engine && !candidate.make) continue;
     const bool meets = candidate.error <= options.tolerance;
     const bool taken_meets = taken && taken->error <= options.tolerance;
     const bool better = !taken || (meets && !taken_meets) ||
@@ -125,6 +123,7 @@ std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOption
                          (meets ? candidate.cost < taken->cost : candidate.error < taken->error));
     if (better) taken = &candidate;
   }
+  if (!taken->engine) taken->engine = taken->make();
   const bool meets = taken->error <= options.tolerance;
   taken->engine->set_reason(
       sentence(std::string(taken->engine->name()),

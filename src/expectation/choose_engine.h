@@ -10,7 +10,8 @@ namespace headflow {
 ///
 /// run.samples, if given, asks for sampling: Monte Carlo is taken. Otherwise the factorised engine
 /// reports its own error, and those of the sampled engines are extrapolated from a small trial
-/// with their convergence rates, N^(-1/2) and (cautiously) N^(-0.7).
+/// with their convergence rates, N^(-1/2) and (cautiously) N^(-0.6); two
+/// standard errors are held against the tolerance.
 std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOptions& options,
                                       const EngineUse& use);
 
