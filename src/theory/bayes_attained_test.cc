@@ -19,6 +19,12 @@ using testing::flatten;
 
 constexpr double kLossClose = 1e-8, kGradientClose = 1e-7;
 
+#ifdef HEADFLOW_SANITIZE
+constexpr int kMostFeatures = 3;  // in four dimensions the same code runs for a minute
+#else
+constexpr int kMostFeatures = 4;
+#endif
+
 ProblemOptions with_atoms(const std::string& prior, int L, int F, const PriorParameters& parameters,
                           int atoms) {
   ProblemOptions options;
@@ -71,18 +77,17 @@ void expect_attained(const ProblemOptions& options) {
 }
 
 TEST(BayesAttained, FlippingSpike) {
-  for (const int L : {2, 3, 10, 100, 1000}) {
+  for (const int L : {1, 2, 3, 10, 100, 1000}) {
     SCOPED_TRACE(fmt::format("L {}", L));
     expect_attained(with_atoms("flipping", L, 2, {{"nu", testing::row({1.0, 3.0})}}, 2));
   }
 }
 
 TEST(BayesAttained, OneHotSpike) {
-  for (const int F : {3, 4}) {
+  for (int F = 3; F <= kMostFeatures; ++F) {
     for (const int L : {2, 5, 100}) {
       SCOPED_TRACE(fmt::format("F {} L {}", F, L));
-      expect_attained(
-          with_atoms("flipping", L, F, {{"nu", testing::row({F == 3 ? 1.0 : 0.3})}}, F));
+      expect_attained(with_atoms("flipping", L, F, {{"nu", testing::row({1.0})}}, F));
     }
   }
 }
@@ -93,7 +98,7 @@ TEST(BayesAttained, UnequalWeightsAndNorms) {
   for (const int atoms : {2, 3, 4, 5}) {
     for (const int L : {2, 5, 30}) {
       Draw draw(static_cast<std::uint64_t>(10 * atoms + L));
-      const int F = atoms < 5 ? 2 : 1;
+      const int F = atoms < 5 ? 3 : 2;
       SCOPED_TRACE(fmt::format("atoms {} L {} F {}", atoms, L, F));
       Matrix points = draw.normals(atoms, F);
       for (int k = 0; k < atoms; ++k) points.row(k) *= draw.uniform(0.5, 1.5);

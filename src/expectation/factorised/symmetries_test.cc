@@ -16,7 +16,7 @@ using testing::flatten;
 constexpr double kClose = 1e-8;
 
 #ifdef HEADFLOW_SANITIZE
-constexpr const char* kPriors[] = {"discrete", "mixture"};
+constexpr const char* kPriors[] = {"mixture"};
 #else
 constexpr auto& kPriors = testing::kAllPriors;
 #endif
