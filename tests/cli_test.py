@@ -145,7 +145,7 @@ class Flow(CommandLine):
             for name in ("R", "q", "r"):
                 self.assertEqual(data[name].dims, ("time", "head", "head2"))
             self.assertEqual(data.b.dims, ("time", "head"))
-            for name in ("v", "loss", "loss_error", "gradient_norm"):
+            for name in ("v", "loss", "loss_error", "gradient_norm", "gradient_error"):
                 self.assertEqual(data[name].dims, ("time",))
             self.assertIn("units", data.time.attrs)
             self.assertEqual(data.loss_error.attrs["error_kind"], "Monte-Carlo standard error")

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
@@ -17,9 +18,12 @@ int run(Invocation& call) {
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
   const auto begin = std::chrono::steady_clock::now();
-  const BayesRisk result = bayes_risk(problem, {.tolerance = session.engine.tolerance,
-                                                .seed = session.engine.seed,
-                                                .threads = session.engine.threads});
+  const BayesRisk result = [&] {
+    const Elapsed elapsed(Progress::detect(call.quiet), "bayes: working");
+    return bayes_risk(problem, {.tolerance = session.engine.tolerance,
+                                .seed = session.engine.seed,
+                                .threads = session.engine.threads});
+  }();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 

@@ -49,6 +49,9 @@ FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOpti
 /// Prints remarks on the problem to standard error unless quiet.
 void print_notes(const Problem& problem, bool quiet);
 
+/// Says so if samples were asked for and the engine takes none.
+void note_unused_samples(const Engine& engine, const Session& session, bool quiet);
+
 /// Set by Ctrl-C; long computations stop at the next step and keep what they have.
 bool interrupted();
 void catch_interrupts();

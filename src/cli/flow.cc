@@ -37,6 +37,7 @@ int run(Invocation& call) {
 
   const std::unique_ptr<Engine> engine =
       make_flow_engine(problem, session.engine, session.flow, start);
+  note_unused_samples(*engine, session, call.quiet);
   if (!call.quiet && !engine->reason().empty()) {
     fmt::print(stderr, "auto took {}\n", engine->reason());
   }
@@ -54,6 +55,7 @@ int run(Invocation& call) {
                                         {"loss", trajectory.loss.back()},
                                         {"loss_error", trajectory.loss_error.back()},
                                         {"gradient_norm", trajectory.gradient_norm.back()},
+                                        {"gradient_error", trajectory.gradient_error.back()},
                                         {"point", to_json(trajectory.point.back())},
                                         {"steps", summary.steps},
                                         {"evaluations", summary.evaluations},
@@ -77,6 +79,14 @@ int run(Invocation& call) {
 }
 
 }  // namespace
+
+void note_unused_samples(const Engine& engine, const Session& session, bool quiet) {
+  if (quiet || session.engine.samples == 0 || engine.tolerance() == 0) return;
+  fmt::print(stderr,
+             "headflow: note: run.samples is not used: the engine {} plans its nodes from "
+             "run.tolerance\n",
+             engine.name());
+}
 
 FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
                               Trajectory& trajectory, const std::string& label, bool quiet) {

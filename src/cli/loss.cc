@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
@@ -40,9 +41,14 @@ int run(Invocation& call) {
   const Point point = session.point.make(problem);
   print_notes(problem, call.quiet);
   const auto begin = std::chrono::steady_clock::now();
-  const std::unique_ptr<Engine> engine = make_engine(problem, session.engine, {&point, false});
+  std::unique_ptr<Engine> engine;
   Evaluation result;
-  engine->evaluate(point, {.gradient_error = true}, result);
+  {
+    const Elapsed elapsed(Progress::detect(call.quiet), "loss: working");
+    engine = make_engine(problem, session.engine, {&point, false});
+    engine->evaluate(point, {.gradient_error = true}, result);
+  }
+  note_unused_samples(*engine, session, call.quiet);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 

@@ -197,13 +197,14 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
   Evaluation evaluation;
   const auto record = [&](double time, const double* y) {
     const Point& point = field.unpack(y);
-    engine.evaluate(point, {}, evaluation);
+    engine.evaluate(point, {.gradient_error = true}, evaluation);
     field.count_evaluation();
     trajectory.time.push_back(time);
     trajectory.point.push_back(point);
     trajectory.loss.push_back(evaluation.loss);
     trajectory.loss_error.push_back(evaluation.loss_error);
     trajectory.gradient_norm.push_back(evaluation.grad.norm());
+    trajectory.gradient_error.push_back(evaluation.grad_error.norm());
   };
   record(0.0, y0.data());
 
@@ -212,6 +213,7 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
   std::size_t next = 1;  // times[0] = 0 is recorded
   Vector y(y0.size()), velocity(y0.size());
   double end = options.time;
+  const char* speed = options.kappa > 0 ? "speed |dy/dtau|" : "norm of the gradient";
 
   for (bool running = true; running;) {
     const double before = integrator->time();
@@ -237,18 +239,16 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
       summary.outcome = FlowOutcome::reached_time;
       summary.message = fmt::format("stopped at tau = {:g}, as asked", options.time);
       if (options.gradient_tolerance > 0) {
-        summary.message +=
-            fmt::format("; the norm of the gradient, about {:.3g}, is not below {:g}",
-                        integrator->speed(), options.gradient_tolerance);
+        summary.message += fmt::format("; the {}, about {:.3g}, is not below {:g}", speed,
+                                       integrator->speed(), options.gradient_tolerance);
       }
     } else if (options.gradient_tolerance > 0 &&
                integrator->speed() < 2.0 * options.gradient_tolerance &&
                field(y.data(), velocity.data()) && velocity.norm() < options.gradient_tolerance) {
       running = false;
       summary.outcome = FlowOutcome::stationary;
-      summary.message =
-          fmt::format("the norm of the gradient, {:.3g}, is below {:g} at tau = {:.6g}",
-                      velocity.norm(), options.gradient_tolerance, end);
+      summary.message = fmt::format("the {}, {:.3g}, is below {:g} at tau = {:.6g}", speed,
+                                    velocity.norm(), options.gradient_tolerance, end);
     }
     for (; next < times.size() && times[next] <= end; ++next) {
       integrator->state(times[next], y.data());

@@ -52,7 +52,8 @@ std::string_view to_string(FlowOutcome outcome);
 struct Trajectory {
   std::vector<double> time;
   std::vector<Point> point;
-  std::vector<double> loss, loss_error, gradient_norm;
+  std::vector<double> loss, loss_error;
+  std::vector<double> gradient_norm, gradient_error;  ///< norms of the gradient and of its error
 };
 
 struct FlowSummary {

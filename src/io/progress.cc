@@ -73,4 +73,34 @@ void Progress::finish() {
   shown_ = false;
 }
 
+Elapsed::Elapsed(Progress::Style style, std::string label) {
+  if (style == Progress::Style::quiet) return;
+  thread_ = std::thread([this, style, label = std::move(label)] { watch(style, label); });
+}
+
+Elapsed::~Elapsed() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  done_.notify_one();
+  thread_.join();
+}
+
+void Elapsed::watch(Progress::Style style, const std::string& label) {
+  const bool bar = style == Progress::Style::bar;
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (int seconds = 1;; ++seconds) {
+    if (done_.wait_for(lock, std::chrono::seconds(1), [this] { return stop_; })) break;
+    if (bar) {
+      fmt::print(stderr, "\r\033[K{}  {}", label, duration_text(seconds));
+      std::fflush(stderr);
+    } else if (seconds % static_cast<int>(kLineInterval) == 0) {
+      fmt::print(stderr, "{}  {}\n", label, duration_text(seconds));
+    }
+  }
+  if (bar) fmt::print(stderr, "\r\033[K");
+}
+
 }  // namespace headflow

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace headflow {
 
@@ -30,6 +33,23 @@ class Progress {
   std::string label_;
   Clock::time_point start_, last_;
   bool shown_ = false;
+};
+
+/// For a computation that cannot say how far it is: from the second second on, the time it has
+/// taken, until the object is destroyed.
+class Elapsed {
+ public:
+  Elapsed(Progress::Style style, std::string label);
+  ~Elapsed();
+  Elapsed(const Elapsed&) = delete;
+  Elapsed& operator=(const Elapsed&) = delete;
+
+ private:
+  void watch(Progress::Style style, const std::string& label);
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool stop_ = false;
+  std::thread thread_;
 };
 
 /// 75 -> "1:15".

@@ -72,7 +72,13 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
                  {"units", "1"},
                  {"error_kind", std::string(to_string(engine.error_kind()))}});
   file.variable("gradient_norm", {"time"}, trajectory.gradient_norm,
-                described("Euclidean norm of the gradient of the loss in (m, R, b, v)"));
+                {{"long_name", "Euclidean norm of the gradient of the loss in (m, R, b, v)"},
+                 {"units", "1"},
+                 {"ancillary_variables", "gradient_error"}});
+  file.variable("gradient_error", {"time"}, trajectory.gradient_error,
+                {{"long_name", "Euclidean norm of the errors of the entries of the gradient"},
+                 {"units", "1"},
+                 {"error_kind", std::string(to_string(engine.error_kind()))}});
 
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   file.attribute("title", "headflow: flow of the order parameters");

@@ -69,7 +69,7 @@ Session::Session() {
            "how expectations are computed: auto (the cheapest that meets the tolerance), " +
                names_of(engine_names()));
   keys.add("run", "tolerance", engine.tolerance,
-           "absolute error asked of the engines auto and factorised, and of bayes");
+           "absolute error asked of the engines auto and factorised, and of bayes: 1e-12 to 0.1");
   keys.add("run", "samples", engine.samples, "samples of mc, points of qmc (0: 100,000)");
   keys.add("run", "randomisations", engine.randomisations, "independent randomisations of qmc");
   keys.add("run", "seed", engine.seed, "seed of every random number");
