@@ -110,6 +110,24 @@ class Loss(CommandLine):
         self.assertIn("the tolerance 1e-09 is not reached", done.stderr)
         self.assertFalse(json.loads(done.stdout)["tolerance_met"])
 
+    def test_gradient_is_in_the_overlaps_with_directions_that_are_not_orthonormal(self):
+        def loss(m, p="1.2,0.3;0.3,0.9"):
+            done = run("loss", self.point, "--p", p, "--m", m, "--tolerance", 1e-10, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)
+
+        step = 1e-4
+        above, below = loss(f"1,{0.5 + step};1,-0.5"), loss(f"1,{0.5 - step};1,-0.5")
+        here = loss("1,0.5;1,-0.5")
+        self.assertAlmostEqual(here["grad"]["m"][0][1], (above["loss"] - below["loss"]) / (2 * step), delta=1e-6)
+        self.assertNotAlmostEqual(here["loss"], loss("1,0.5;1,-0.5", "1,0;0,1")["loss"], places=3)
+
+    def test_orthonormal_directions_change_no_bit(self):
+        plain, given = (run("loss", self.point, *more, "--json") for more in ((), ("--p", "1,0;0,1")))
+        plain, given = json.loads(plain.stdout), json.loads(given.stdout)
+        del plain["seconds"], given["seconds"]
+        self.assertEqual(plain, given)
+
     def test_unused_parameter_is_remarked(self):
         done = run("loss", self.point, "--points", "1,0;0,1", "--samples", 100)
         self.assertEqual(done.returncode, 0)
@@ -140,11 +158,13 @@ class Flow(CommandLine):
         import xarray
 
         with xarray.open_dataset(self.output) as data:
-            self.assertEqual(dict(data.sizes), {"time": 6, "head": 2, "head2": 2, "feature": 2})
+            self.assertEqual(dict(data.sizes), {"time": 6, "head": 2, "head2": 2, "feature": 2, "feature2": 2})
             self.assertEqual(data.m.dims, ("time", "head", "feature"))
             for name in ("R", "q", "r"):
                 self.assertEqual(data[name].dims, ("time", "head", "head2"))
             self.assertEqual(data.b.dims, ("time", "head"))
+            self.assertEqual(data.p.dims, ("feature", "feature2"))
+            self.assertEqual(data.p.values.tolist(), [[1, 0], [0, 1]])
             for name in ("v", "loss", "loss_error", "gradient_norm", "gradient_error"):
                 self.assertEqual(data[name].dims, ("time",))
             self.assertIn("units", data.time.attrs)
@@ -174,6 +194,27 @@ class Flow(CommandLine):
     def test_from_a_given_point(self):
         done = run("flow", self.point, *QUICK, "--init", "point", "--json")
         self.assertEqual(json.loads(done.stdout)["outcome"], "reached_time")
+
+    def test_directions_that_are_not_orthonormal(self):
+        import numpy
+        import xarray
+
+        done = run("flow", self.point, "--p", "1.2,0.3;0.3,0.9", "--init", "point", "--time", 2, "--outputs", 4,
+                   "--output", self.output, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with xarray.open_dataset(self.output) as data:
+            m, R = data.m.values, data.R.values
+            self.assertEqual(data.p.values.tolist(), [[1.2, 0.3], [0.3, 0.9]])
+            self.assertLess(abs(m[0] - [[1.0, 0.5], [1.0, -0.5]]).max(), 1e-14)
+            q = m @ numpy.linalg.inv(data.p.values) @ m.transpose(0, 2, 1) + R @ R.transpose(0, 2, 1)
+            self.assertLess(abs(q - data.q.values).max(), 1e-13)
+            self.assertEqual(json.loads(done.stdout)["point"]["m"], m[-1].tolist())
+            again = self.path / "again.toml"
+            again.write_text(data.attrs["configuration"])
+        second = self.path / "second.nc"
+        self.assertEqual(run("flow", again, "--output", second).returncode, 0)
+        with xarray.open_dataset(second) as data:
+            self.assertTrue((data.m.values == m).all())
 
     def test_divergence_is_reported(self):
         done = run("flow", self.point, "--samples", 500, "--time", 1e9, "--integrator", "euler",
@@ -317,6 +358,11 @@ class BadInput(CommandLine):
     def test_wrong_shape(self):
         self.point.write_text(POINT.replace("m = [[1.0, 0.5], [1.0, -0.5]]", "m = [[1.0, 0.5, 0.0], [1.0, -0.5, 0.0]]"))
         self.rejected("loss", self.point, says=["point.toml:11:", "point.m", "must be 2 x 2"])
+
+    def test_overlaps_of_the_directions(self):
+        for p, rule in (("1,0.5;0.4,1", "must be symmetric"), ("1,2;2,1", "must be positive definite"),
+                        ("1,0,0;0,1,0;0,0,1", "must be a 2 x 2 matrix")):
+            self.rejected("loss", self.point, "--p", p, says=["--p: problem.p", rule])
 
     def test_ragged_matrix(self):
         self.rejected_file("[1.0, -0.5]]", "[1.0]]", ["point.toml:11:", "rows of equal length"])

@@ -58,7 +58,7 @@ const Command& bayes_command() {
       "bayes",
       "Bayes risk: the least loss of any attention",
       "The Bayes risk of a problem: the loss of the posterior P(eps = l | X), the least that any\n"
-      "function of the sequence can have. Depends on prior, tokens and features only.\n\n"
+      "function of the sequence can have. Depends on prior, p, tokens and features only.\n\n"
       "example:\n"
       "  headflow bayes point.toml --tolerance 1e-9 --json\n"
       "where point.toml holds\n"

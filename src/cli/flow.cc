@@ -49,6 +49,7 @@ int run(Invocation& call) {
                       {session.flow_configuration(), call.command_line, session.engine.seed});
   }
   if (call.json) {
+    const Point end = problem.frame().leave(trajectory.point.back());
     const nlohmann::ordered_json out = {{"outcome", to_string(summary.outcome)},
                                         {"message", summary.message},
                                         {"time", trajectory.time.back()},
@@ -56,7 +57,7 @@ int run(Invocation& call) {
                                         {"loss_error", trajectory.loss_error.back()},
                                         {"gradient_norm", trajectory.gradient_norm.back()},
                                         {"gradient_error", trajectory.gradient_error.back()},
-                                        {"point", to_json(trajectory.point.back())},
+                                        {"point", to_json(end)},
                                         {"steps", summary.steps},
                                         {"evaluations", summary.evaluations},
                                         {"engine", engine->name()},

@@ -48,6 +48,8 @@ int run(Invocation& call) {
     engine = make_engine(problem, session.engine, {&point, false});
     engine->evaluate(point, {.gradient_error = true}, result);
   }
+  result.grad = problem.frame().leave_gradient(std::move(result.grad));
+  result.grad_error = problem.frame().leave_gradient_error(std::move(result.grad_error));
   note_unused_samples(*engine, session, call.quiet);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -110,7 +112,8 @@ const Command& loss_command() {
   static const Command command{
       "loss",
       "loss and gradient at a point",
-      "Loss E(m, R, b, v) and its gradient at a point, each number with its error.\n\n"
+      "Loss E(m, R, b, v) and its gradient at a point, each number with its error. With problem.p\n"
+      "the gradient is with respect to m_hf = k_h . k*_f.\n\n"
       "example:\n"
       "  headflow loss point.toml --tolerance 1e-8 --json\n"
       "  headflow loss point.toml --engine mc --samples 100000 --seed 1\n"

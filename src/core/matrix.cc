@@ -17,6 +17,12 @@ Matrix positive_square_root(const Matrix& symmetric) {
   return eigen.eigenvectors() * root.asDiagonal() * eigen.eigenvectors().transpose();
 }
 
+Matrix inverse_positive_square_root(const Matrix& symmetric) {
+  const auto eigen = solve(symmetric);
+  const Vector root = eigen.eigenvalues().cwiseSqrt().cwiseInverse();
+  return eigen.eigenvectors() * root.asDiagonal() * eigen.eigenvectors().transpose();
+}
+
 double smallest_eigenvalue(const Matrix& symmetric) { return solve(symmetric).eigenvalues()[0]; }
 
 }  // namespace headflow

@@ -11,6 +11,9 @@ using Vector = Eigen::VectorXd;
 /// The positive semidefinite square root of a symmetric matrix; eigenvalues below 0 count as 0.
 Matrix positive_square_root(const Matrix& symmetric);
 
+/// The inverse of that root, for a positive definite matrix.
+Matrix inverse_positive_square_root(const Matrix& symmetric);
+
 /// Of a symmetric matrix.
 double smallest_eigenvalue(const Matrix& symmetric);
 

@@ -38,10 +38,12 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
   file.dimension("head", static_cast<std::size_t>(problem.H()));
   file.dimension("head2", static_cast<std::size_t>(problem.H()));
   file.dimension("feature", static_cast<std::size_t>(problem.F()));
+  file.dimension("feature2", static_cast<std::size_t>(problem.F()));
 
-  std::vector<double> m, R, q, r, b, v;
+  std::vector<double> p, m, R, q, r, b, v;
+  append(p, problem.p());
   for (const Point& point : trajectory.point) {
-    append(m, point.m);
+    append(m, problem.frame().leave(point).m);
     append(R, point.R);
     append(q, point.q());
     append(r, positive_square_root(point.R * point.R.transpose()));
@@ -54,12 +56,16 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
   file.variable("head", {"head"}, one_to(problem.H()), {{"long_name", "head"}});
   file.variable("head2", {"head2"}, one_to(problem.H()), {{"long_name", "second head of a pair"}});
   file.variable("feature", {"feature"}, one_to(problem.F()), {{"long_name", "hidden direction"}});
+  file.variable("feature2", {"feature2"}, one_to(problem.F()),
+                {{"long_name", "second hidden direction of a pair"}});
+  file.variable("p", {"feature", "feature2"}, p,
+                described("overlap of two hidden directions, k*_f . k*_f'"));
   file.variable("m", {"time", "head", "feature"}, m,
                 described("overlap of a head with a hidden direction, k_h . k*_f"));
   file.variable("R", {"time", "head", "head2"}, R,
                 described("orthogonal parts of the heads in a fixed orthonormal frame"));
   file.variable("q", {"time", "head", "head2"}, q,
-                described("overlap of two heads, k_h . k_h' = m m^T + R R^T"));
+                described("overlap of two heads, k_h . k_h' = m p^-1 m^T + R R^T"));
   file.variable("r", {"time", "head", "head2"}, r, described("symmetric square root of R R^T"));
   file.variable("b", {"time", "head"}, b, described("bias of a head"));
   file.variable("v", {"time"}, v, described("global scale"));
@@ -72,7 +78,7 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
                  {"units", "1"},
                  {"error_kind", std::string(to_string(engine.error_kind()))}});
   file.variable("gradient_norm", {"time"}, trajectory.gradient_norm,
-                {{"long_name", "Euclidean norm of the gradient of the loss in (m, R, b, v)"},
+                {{"long_name", "Euclidean norm of the gradient of the loss in (m p^-1/2, R, b, v)"},
                  {"units", "1"},
                  {"ancillary_variables", "gradient_error"}});
   file.variable("gradient_error", {"time"}, trajectory.gradient_error,

@@ -29,7 +29,7 @@ Point PointOptions::make(const Problem& problem) const {
     out.b = b->row(0);
   }
   problem.check(out);
-  return out;
+  return problem.frame().enter(std::move(out));
 }
 
 Session::Session() {
@@ -45,6 +45,8 @@ Session::Session() {
   keys.add("problem", "heads", problem.heads, "H, attention heads");
   keys.add("problem", "features", problem.features, "F, hidden directions");
   keys.add("problem", "eta", problem.eta, "initial norm of a head, k_h ~ N(0, eta^2 I/D)");
+  keys.add("problem", "p", problem.p,
+           "overlaps p_ff' = k*_f . k*_f' of the hidden directions, F x F (default: I)");
   std::map<std::string, std::string, std::less<>> parameter_help;
   for (const PriorInfo* prior : priors()) {
     for (const ParameterInfo& parameter : prior->parameters) {
@@ -60,7 +62,7 @@ Session::Session() {
     keys.add("problem", name, problem.prior_parameters, help + ")");
   }
 
-  keys.add("point", "m", point.m, "overlaps m, H x F (default 0)");
+  keys.add("point", "m", point.m, "overlaps m_hf = k_h . k*_f, H x F (default 0)");
   keys.add("point", "R", point.R, "orthogonal parts R, H x H (default eta I)");
   keys.add("point", "b", point.b, "biases b, H numbers (default 0)");
   keys.add("point", "v", point.v, "scale v (default 1)");

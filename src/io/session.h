@@ -15,7 +15,8 @@ struct PointOptions {
   std::optional<Matrix> m, R, b;
   std::optional<double> v;
 
-  /// Throws OptionError if a shape does not fit the problem.
+  /// The point in the problem's frame, from m_hf = k_h . k*_f. Throws OptionError if a shape does
+  /// not fit the problem.
   Point make(const Problem& problem) const;
 };
 

@@ -7,7 +7,8 @@
 namespace headflow {
 
 /// The order parameters of the model, or a gradient or an error with respect to them.
-///   m  H x F  overlaps of the heads with the hidden directions, m_hf = k_h . k*_f
+///   m  H x F  overlaps of the heads with an orthonormal frame of the hidden directions: with
+///             the directions themselves, m_hf = k_h . k*_f, if they are orthonormal (frame.h)
 ///   R  H x H  the heads' orthogonal parts in a fixed orthonormal frame (a general
 ///             matrix: the loss depends on R R^T only, but the flow moves R freely)
 ///   b  H      biases (softmax-1, B-softmax)
@@ -36,7 +37,7 @@ struct Point {
     return std::sqrt(m.squaredNorm() + R.squaredNorm() + b.squaredNorm() + v * v);
   }
 
-  /// Head-head overlaps q = m m^T + R R^T (at p = I).
+  /// Head-head overlaps q = m m^T + R R^T.
   Matrix q() const { return m * m.transpose() + R * R.transpose(); }
 
   /// One flat vector (m, R, b, v), rows first, and back.

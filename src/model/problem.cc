@@ -29,7 +29,8 @@ Problem::Problem(const ProblemOptions& options)
       L_(checked_size("problem.tokens", options.tokens, kMostTokens)),
       H_(checked_size("problem.heads", options.heads, kMostHeads)),
       F_(checked_size("problem.features", options.features, kMostFeatures)),
-      eta_(options.eta) {
+      eta_(options.eta),
+      frame_(options.p, F_) {
   if (!(eta_ >= 0.0) || !std::isfinite(eta_)) {
     throw OptionError("problem.eta", fmt::format("{}", eta_), "must be finite and not negative");
   }
@@ -43,7 +44,7 @@ Problem::Problem(const ProblemOptions& options)
       notes_.push_back(fmt::format("problem.{} is not used by prior \"{}\"", name, info.name));
     }
   }
-  prior_ = info.make(F_, used);
+  prior_ = frame_.enter(info.make(F_, used));
 }
 
 void Problem::check(const Point& point) const {

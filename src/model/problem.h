@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/activation.h"
+#include "model/frame.h"
 #include "model/point.h"
 #include "model/prior.h"
 
@@ -23,10 +25,13 @@ struct ProblemOptions {
   int heads = 2;                       ///< H
   int features = 2;                    ///< F
   double eta = 1.0;                    ///< initial norm of a head, k_h ~ N(0, eta^2 I/D)
+  std::optional<Matrix> p;             ///< k*_f . k*_f' of the hidden directions; none: I
   PriorParameters prior_parameters;    ///< nu, mean, covariance, points, weights, ...
 };
 
-/// A validated problem: holds the activation and the prior. Cheap to copy.
+/// A validated problem: holds the activation and the prior. Cheap to copy. The prior, and every
+/// Point that goes with the problem, are in the orthonormal frame of the hidden directions
+/// (frame.h); at p = I that is no difference.
 class Problem {
  public:
   /// Throws OptionError naming the first key that breaks a rule.
@@ -38,6 +43,9 @@ class Problem {
   int H() const { return H_; }
   int F() const { return F_; }
   double eta() const { return eta_; }
+  const Frame& frame() const { return frame_; }
+  const Matrix& p() const { return frame_.p(); }
+  const Matrix& p_root() const { return frame_.root(); }
 
   /// Remarks on the options that are no errors (a parameter the prior does not use).
   const std::vector<std::string>& notes() const { return notes_; }
@@ -50,6 +58,7 @@ class Problem {
   std::shared_ptr<const Prior> prior_;
   int L_, H_, F_;
   double eta_;
+  Frame frame_;
   std::vector<std::string> notes_;
 };
 
