@@ -216,6 +216,27 @@ class Flow(CommandLine):
         with xarray.open_dataset(second) as data:
             self.assertTrue((data.m.values == m).all())
 
+    def test_from_a_result_file(self):
+        import xarray
+
+        first, second, third = (self.path / f"{name}.nc" for name in ("first", "second", "third"))
+        done = run("flow", self.point, *QUICK, "--p", "1.2,0.3;0.3,0.9", "--init", "point", "--output", first)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run("flow", self.point, *QUICK, "--init-from", first, "--output", second)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("point.m is not used: the flow starts from the file init_from", done.stderr)
+        with xarray.open_dataset(first) as one, xarray.open_dataset(second) as two:
+            self.assertTrue((one.p.values == two.p.values).all())
+            self.assertLess(abs(one.m.values - two.m.values).max(), 1e-12)
+            self.assertTrue((one.R.values[0] == two.R.values[0]).all())
+            self.assertNotIn(str(first), two.attrs["configuration"])
+            again = self.path / "again.toml"
+            again.write_text(two.attrs["configuration"])
+        first.unlink()
+        self.assertEqual(run("flow", again, "--output", third).returncode, 0)
+        with xarray.open_dataset(second) as two, xarray.open_dataset(third) as three:
+            self.assertTrue((two.m.values == three.m.values).all())
+
     def test_divergence_is_reported(self):
         done = run("flow", self.point, "--samples", 500, "--time", 1e9, "--integrator", "euler",
                    "--step", 1e4, "--output", self.output)
@@ -363,6 +384,18 @@ class BadInput(CommandLine):
         for p, rule in (("1,0.5;0.4,1", "must be symmetric"), ("1,2;2,1", "must be positive definite"),
                         ("1,0,0;0,1,0;0,0,1", "must be a 2 x 2 matrix")):
             self.rejected("loss", self.point, "--p", p, says=["--p: problem.p", rule])
+
+    def test_start_from_a_file(self):
+        start = self.path / "start.nc"
+        flow = ["flow", self.point, *QUICK, "--quiet", "--output", self.output, "--init-from", start]
+        self.rejected(*flow, says=["start.nc: cannot be read: No such file"])
+        start.write_text("text")
+        self.rejected(*flow, says=["start.nc: is not a netCDF file"])
+        self.assertEqual(run("flow", self.point, *QUICK, "--quiet", "--output", start).returncode, 0)
+        self.rejected(*flow, "--heads", 3, says=["--init-from: flow.init_from", "has 2 heads", "use --heads 2"])
+        self.rejected(*flow, "--features", 3, says=["has 2 features, but problem.features = 3"])
+        self.rejected(*flow, "--init-run", 2, says=["--init-run: flow.init_run = 2", "must be 1"])
+        self.rejected("flow", self.point, "--init", "file", "--output", self.output, says=["flow.init_from is missing"])
 
     def test_ragged_matrix(self):
         self.rejected_file("[1.0, -0.5]]", "[1.0]]", ["point.toml:11:", "rows of equal length"])

@@ -113,7 +113,11 @@ std::string_view to_string(FlowOutcome outcome) {
 void FlowOptions::check() const {
   const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
   const auto not_negative = [](double x) { return x >= 0 && std::isfinite(x); };
-  require_choice("init", init, {"noise", "point"});
+  require_choice("init", init, {"noise", "point", "file"});
+  if (init == "file" && init_from.empty()) {
+    throw OptionError("flow.init_from", "", "init = \"file\" needs a result file to start from");
+  }
+  require(init_run >= 1, "init_run", init_run, "must be 1 or more");
   require(not_negative(init_noise), "init_noise", init_noise, "must be finite and not negative");
   require(positive(time), "time", time, "must be finite and positive");
   require(not_negative(gradient_tolerance), "gradient_tolerance", gradient_tolerance,

@@ -19,7 +19,10 @@ namespace headflow {
 
 /// The [flow] table of a configuration.
 struct FlowOptions {
-  std::string init = "noise";       ///< start: noise (the paper's initial law) or point ([point])
+  std::string init = "noise";       ///< start: noise (the paper's initial law), point ([point]) or
+                                    ///< file (init_from, which implies it)
+  std::string init_from;            ///< result file to start from; empty: none
+  int init_run = 1;                 ///< number of the run in it
   double init_noise = 0.01;         ///< standard deviation of the entries of m and of R - eta I
   double time = 100.0;              ///< stop at this tau
   double gradient_tolerance = 0.0;  ///< stop when |dy/dtau| is below; 0: never

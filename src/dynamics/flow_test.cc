@@ -228,6 +228,8 @@ TEST(Flow, OptionsAreChecked) {
   rejected("flow.spacing", [](auto& o) { o.spacing = "cubic"; });
   rejected("flow.first_output", [](auto& o) { o.spacing = "log", o.first_output = 200; });
   rejected("flow.init", [](auto& o) { o.init = "random"; });
+  rejected("flow.init_from", [](auto& o) { o.init = "file"; });
+  rejected("flow.init_run", [](auto& o) { o.init_run = 0; });
   rejected("flow.gradient_tolerance", [](auto& o) { o.gradient_tolerance = NAN; });
 }
 

@@ -73,6 +73,88 @@ void NetcdfWriter::write(const std::string& path) {
   write_atomically(path, {static_cast<const char*>(memory.memory), memory.size});
 }
 
+NetcdfReader::NetcdfReader(const std::string& path) : path_(path) {
+  const int status = nc_open(path.c_str(), NC_NOWRITE, &id_);
+  if (status > 0) fail(fmt::format("cannot be read: {}", nc_strerror(status)));  // the system's
+  if (status != NC_NOERR) fail(fmt::format("is not a netCDF file ({})", nc_strerror(status)));
+}
+
+NetcdfReader::~NetcdfReader() { nc_close(id_); }
+
+void NetcdfReader::fail(const std::string& what) const { throw FileError(path_, what); }
+
+std::string NetcdfReader::text(const std::string& name) const {
+  std::size_t size = 0;
+  nc_type type = NC_NAT;
+  if (nc_inq_att(id_, NC_GLOBAL, name.c_str(), &type, &size) != NC_NOERR || type != NC_CHAR) {
+    return "";
+  }
+  std::string value(size, ' ');
+  if (nc_get_att_text(id_, NC_GLOBAL, name.c_str(), value.data()) != NC_NOERR) return "";
+  return value;
+}
+
+double NetcdfReader::number(const std::string& name) const {
+  std::size_t size = 0;
+  double value = 0;
+  if (nc_inq_attlen(id_, NC_GLOBAL, name.c_str(), &size) != NC_NOERR || size != 1 ||
+      nc_get_att_double(id_, NC_GLOBAL, name.c_str(), &value) != NC_NOERR) {
+    return 0;
+  }
+  return value;
+}
+
+bool NetcdfReader::has(const std::string& variable) const {
+  int ignored = 0;
+  return nc_inq_varid(id_, variable.c_str(), &ignored) == NC_NOERR;
+}
+
+std::size_t NetcdfReader::size(const std::string& dimension) const {
+  int id = 0;
+  std::size_t length = 0;
+  if (nc_inq_dimid(id_, dimension.c_str(), &id) != NC_NOERR ||
+      nc_inq_dimlen(id_, id, &length) != NC_NOERR) {
+    fail(fmt::format("has no dimension {}", dimension));
+  }
+  return length;
+}
+
+std::vector<double> NetcdfReader::values(const std::string& variable,
+                                         const std::vector<std::string>& dimensions,
+                                         const std::vector<std::size_t>& at) const {
+  int id = 0, rank = 0;
+  if (nc_inq_varid(id_, variable.c_str(), &id) != NC_NOERR ||
+      nc_inq_varndims(id_, id, &rank) != NC_NOERR) {
+    fail(fmt::format("has no variable {}", variable));
+  }
+  std::vector<int> ids(static_cast<std::size_t>(rank));
+  bool fits = nc_inq_vardimid(id_, id, ids.data()) == NC_NOERR && ids.size() == dimensions.size();
+  std::size_t total = 1;
+  std::vector<std::size_t> start(at), count(at.size(), 1);
+  start.resize(dimensions.size(), 0);
+  for (std::size_t i = 0; fits && i < ids.size(); ++i) {
+    char name[NC_MAX_NAME + 1];
+    std::size_t length = 0;
+    fits = nc_inq_dim(id_, ids[i], name, &length) == NC_NOERR && name == dimensions[i];
+    if (i >= at.size()) {
+      count.push_back(length);
+      total *= length;
+    } else if (at[i] >= length) {
+      fail(fmt::format("has only {} of {}", length, dimensions[i]));
+    }
+  }
+  if (!fits) {
+    fail(fmt::format("variable {} must have the dimensions {}", variable,
+                     fmt::join(dimensions, ", ")));
+  }
+  std::vector<double> out(total);
+  const int status = nc_get_vara_double(id_, id, start.data(), count.data(), out.data());
+  if (status != NC_NOERR) {
+    fail(fmt::format("variable {} cannot be read ({})", variable, nc_strerror(status)));
+  }
+  return out;
+}
+
 std::string read_attribute(const std::string& path, const std::string& name) {
   int id = 0;
   if (nc_open(path.c_str(), NC_NOWRITE, &id) != NC_NOERR) return "";

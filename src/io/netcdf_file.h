@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -34,6 +35,33 @@ class NetcdfWriter {
  private:
   int define(const std::string& name, const std::vector<std::string>& dimensions, int type,
              const Attributes& attributes);
+  int id_ = -1;
+};
+
+/// A netCDF file opened for reading. Everything throws FileError, naming the file.
+class NetcdfReader {
+ public:
+  explicit NetcdfReader(const std::string& path);
+  ~NetcdfReader();
+  NetcdfReader(const NetcdfReader&) = delete;
+  NetcdfReader& operator=(const NetcdfReader&) = delete;
+
+  /// Global attributes; empty text and 0 if there is none such.
+  std::string text(const std::string& name) const;
+  double number(const std::string& name) const;
+
+  bool has(const std::string& variable) const;
+  /// Size of a dimension.
+  std::size_t size(const std::string& dimension) const;
+  /// The part of a variable at the given first indices, rows first: all of it if none are given.
+  /// The variable must have exactly these dimensions, in this order.
+  std::vector<double> values(const std::string& variable,
+                             const std::vector<std::string>& dimensions,
+                             const std::vector<std::size_t>& at = {}) const;
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+  std::string path_;
   int id_ = -1;
 };
 

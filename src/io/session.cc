@@ -1,6 +1,7 @@
 #include "io/session.h"
 
 #include "core/error.h"
+#include "io/recorded_point.h"
 
 namespace headflow {
 namespace {
@@ -78,8 +79,11 @@ Session::Session() {
   keys.add("run", "precision", engine.precision, "storage of the samples: float64 or float32");
 
   keys.add("flow", "init", flow.init,
-           "start from noise (the paper's initial law) or point ([point])");
+           "start from noise (the paper's initial law), point ([point]) or file (init_from)");
   keys.add("flow", "init_noise", flow.init_noise, "standard deviation of that noise in m and R");
+  keys.add("flow", "init_from", flow.init_from,
+           "start where a recorded run started: a result file of a flow or of SGD");
+  keys.add("flow", "init_run", flow.init_run, "number of the run in that file, from 1");
   keys.add("flow", "time", flow.time, "stop at this tau");
   keys.add("flow", "gradient_tolerance", flow.gradient_tolerance,
            "stop when the norm of the gradient is below this (0: never)");
@@ -101,6 +105,31 @@ Session::Session() {
   keys.add("program", "threads", engine.threads,
            "threads, 0 for all cores; never changes a result");
   keys.add("result", "output", output, "result file (netCDF); for the command paper, a folder");
+}
+
+void Session::take_recorded_start() {
+  if (flow.init_from.empty()) return;
+  ProblemOptions without_p = problem;
+  without_p.p.reset();
+  static_cast<void>(Problem(without_p));  // its rules come first: the file must fit a good problem
+  const RecordedPoint recorded = read_recorded_point(flow.init_from, flow.init_run);
+  const auto fits = [&](const char* what, int wanted, int there) {
+    if (wanted == there) return;
+    throw OptionError(
+        "flow.init_from", toml_text(flow.init_from),
+        fmt::format("has {0} {1}, but problem.{1} = {2}: use --{1} {0} or another file", there,
+                    what, wanted));
+  };
+  fits("heads", problem.heads, recorded.user.heads());
+  fits("features", problem.features, recorded.user.features());
+  point.m = recorded.user.m;
+  point.R = recorded.user.R;
+  point.b = recorded.user.b.transpose();
+  point.v = recorded.user.v;
+  problem.p = recorded.p;
+  flow.init = "point";
+  flow.init_from.clear();
+  flow.init_run = 1;
 }
 
 Point Session::flow_start(const Problem& checked) const {

@@ -37,6 +37,11 @@ struct Session {
   /// The configuration that reproduces a flow.
   std::string flow_configuration() const { return keys.toml({"problem", "run", "point", "flow"}); }
 
+  /// If flow.init_from is given, reads that file into [point] and problem.p, and flow.init becomes
+  /// "point": the configuration then reproduces the run without the file. Call it before the
+  /// problem is made. Throws FileError and OptionError.
+  void take_recorded_start();
+
   /// Start of the flow, by flow.init.
   Point flow_start(const Problem& problem) const;
 };

@@ -1,0 +1,185 @@
+#include "io/recorded_point.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <Eigen/LU>
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+#include "io/netcdf_file.h"
+#include "io/result_file.h"
+#include "io/session.h"
+#include "support/problems.h"
+
+namespace headflow {
+namespace {
+
+using testing::flatten;
+
+constexpr int kRuns = 3, kTimes = 2, H = 2, F = 3, kDimension = 9;
+
+/// Vectors of one run at one time, and their overlaps.
+struct State {
+  Matrix m, q, p;
+  Vector b;
+  double v;
+
+  explicit State(unsigned seed) {
+    std::srand(seed);
+    const Matrix spikes = Matrix::Random(F, kDimension), heads = Matrix::Random(H, kDimension);
+    m = heads * spikes.transpose();
+    q = heads * heads.transpose();
+    p = spikes * spikes.transpose();
+    b = Vector::Random(H);
+    v = 1.0 + 0.1 * seed;
+  }
+};
+
+class RecordedPointTest : public ::testing::Test {
+ protected:
+  std::string path = ::testing::TempDir() + "headflow_recorded_" + std::to_string(::getpid());
+
+  void TearDown() override { std::filesystem::remove(path); }
+
+  /// A file of SGD runs: run r starts at State(r + 1); later times hold other numbers.
+  void write_sgd(double smaller_q = 0.0, long long version = 1) const {
+    NetcdfWriter file;
+    const std::vector<std::pair<std::string, std::size_t>> sizes = {
+        {"run", kRuns}, {"time", kTimes}, {"head", H},
+        {"head2", H},   {"feature", F},   {"feature2", F}};
+    for (const auto& [name, size] : sizes) file.dimension(name, size);
+    std::vector<double> m, q, p, b, v;
+    const auto append = [](std::vector<double>& out, const Matrix& x) {
+      out.insert(out.end(), x.data(), x.data() + x.size());
+    };
+    for (unsigned run = 0; run < kRuns; ++run) {
+      for (unsigned time = 0; time < kTimes; ++time) {
+        const State state(run + 1 + 100 * time);
+        append(m, state.m);
+        append(q, state.q - smaller_q * Matrix::Identity(H, H));
+        append(b, state.b.transpose());
+        v.push_back(state.v);
+      }
+      append(p, State(run + 1).p);
+    }
+    file.variable("m", {"run", "time", "head", "feature"}, m, {});
+    file.variable("q", {"run", "time", "head", "head2"}, q, {});
+    file.variable("p", {"run", "feature", "feature2"}, p, {});
+    file.variable("b", {"run", "time", "head"}, b, {});
+    file.variable("v", {"run", "time"}, v, {});
+    file.attribute("format", std::string("headflow-sgd"));
+    file.attribute("format_version", version);
+    file.write(path);
+  }
+
+  std::string complaint(int run = 1) const {
+    try {
+      read_recorded_point(path, run);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "accepted";
+  }
+  void expect_complaint(const std::string& words, int run = 1) const {
+    EXPECT_NE(complaint(run).find(words), std::string::npos) << complaint(run);
+  }
+};
+
+TEST_F(RecordedPointTest, TakesARunOfSgdAtItsFirstTime) {
+  write_sgd();
+  for (int run = 1; run <= kRuns; ++run) {
+    const State state(static_cast<unsigned>(run));
+    const RecordedPoint got = read_recorded_point(path, run);
+    EXPECT_EQ(got.user.m, state.m);
+    EXPECT_EQ(got.user.b, state.b);
+    EXPECT_EQ(got.user.v, state.v);
+    EXPECT_EQ(got.p, state.p);
+    const Matrix rest = state.q - state.m * state.p.inverse() * state.m.transpose();
+    EXPECT_TRUE((got.user.R * got.user.R.transpose()).isApprox(rest, 1e-10));
+    // In the frame of the problem the heads have their overlaps.
+    ProblemOptions options = testing::problem_options("softmax", "gaussian", 4, H, F);
+    options.p = got.p;
+    EXPECT_TRUE(Problem(options).frame().enter(got.user).q().isApprox(state.q, 1e-10));
+  }
+}
+
+TEST_F(RecordedPointTest, TakesTheStartOfAFlow) {
+  ProblemOptions options = testing::problem_options("softmax", "gaussian", 4, H, F);
+  options.p = State(1).p;
+  const Problem problem(options);
+  const auto engine = make_engine(problem, testing::engine_options(100, 1));
+  const Point start = testing::random_point(H, F, 3);  // in the frame
+  Trajectory trajectory;
+  FlowOptions flow;
+  flow.time = 1;
+  const FlowSummary summary = integrate_flow(*engine, start, flow, trajectory);
+  write_flow_result(path, *engine, trajectory, summary, {});
+  const RecordedPoint got = read_recorded_point(path, 1);
+  EXPECT_EQ(got.p, State(1).p);
+  EXPECT_EQ(got.user.R, start.R);  // R itself: no root is needed
+  EXPECT_TRUE(flatten(problem.frame().enter(got.user)).isApprox(flatten(start), 1e-13));
+  expect_complaint("flow.init_run = 2: must be 1", 2);
+}
+
+TEST_F(RecordedPointTest, ASessionTakesItAsItsPoint) {
+  write_sgd();
+  Session session;
+  session.problem = testing::problem_options("softmax", "gaussian", 4, H, F);
+  session.flow.init_from = path;
+  session.flow.init_run = 2;
+  session.take_recorded_start();
+  EXPECT_EQ(session.flow.init, "point");
+  EXPECT_EQ(session.flow.init_from, "");
+  EXPECT_EQ(*session.point.m, State(2).m);
+  EXPECT_EQ(*session.problem.p, State(2).p);
+  const Problem problem(session.problem);
+  const Point start = session.flow_start(problem);
+  EXPECT_TRUE(start.q().isApprox(State(2).q, 1e-10));
+  // The configuration needs no file.
+  const std::string configuration = session.flow_configuration();
+  EXPECT_EQ(configuration.find(path), std::string::npos);
+  std::ofstream(path) << configuration;
+  Session again;
+  again.keys.read_file(path);
+  EXPECT_EQ(flatten(again.flow_start(Problem(again.problem))), flatten(start));
+
+  write_sgd();
+  session.flow.init_from = path;
+  session.problem.heads = 4;
+  try {
+    session.take_recorded_start();
+    ADD_FAILURE() << "accepted";
+  } catch (const OptionError& e) {
+    EXPECT_EQ(e.key(), "flow.init_from");
+    EXPECT_EQ(e.rule(), "has 2 heads, but problem.heads = 4: use --heads 2 or another file");
+  }
+}
+
+TEST_F(RecordedPointTest, SaysWhatIsWrong) {
+  expect_complaint(path + ": cannot be read: No such file");
+  std::ofstream(path) << "no netCDF at all";
+  expect_complaint(path + ": is not a netCDF file");
+  write_sgd();
+  expect_complaint("flow.init_run = 4: must be from 1 to 3", 4);
+  expect_complaint("flow.init_run = 0: must be from 1 to 3", 0);
+  write_sgd(50.0);
+  expect_complaint("do not belong together");
+  write_sgd(0.0, 2);
+  expect_complaint("has format version 2, newer than this program's");
+
+  NetcdfWriter other;
+  other.dimension("head", H);
+  other.attribute("format", std::string("something"));
+  other.write(path);
+  expect_complaint("its attribute format is \"something\"");
+  NetcdfWriter empty;
+  empty.dimension("head", H);
+  empty.attribute("format", std::string("headflow-flow"));
+  empty.write(path);
+  expect_complaint("has no dimension feature");
+}
+
+}  // namespace
+}  // namespace headflow
