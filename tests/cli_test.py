@@ -237,6 +237,17 @@ class Flow(CommandLine):
         with xarray.open_dataset(second) as two, xarray.open_dataset(third) as three:
             self.assertTrue((two.m.values == three.m.values).all())
 
+    def test_map_of_sgd_steps(self):
+        arguments = ("flow", self.point, "--init", "point", "--step", 0.5, "--time", 5, "--quiet", "--json")
+        ends = {}
+        for integrator, kappa in (("map", 0), ("euler", 0), ("map", 1)):
+            done = run(*arguments, "--integrator", integrator, "--kappa", kappa)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ends[integrator, kappa] = json.loads(done.stdout)
+            self.assertEqual(ends[integrator, kappa]["steps"], 10)
+        self.assertEqual(ends["map", 0]["point"], ends["euler", 0]["point"])
+        self.assertEqual(ends["map", 1]["engine"], "mc")
+
     def test_divergence_is_reported(self):
         done = run("flow", self.point, "--samples", 500, "--time", 1e9, "--integrator", "euler",
                    "--step", 1e4, "--output", self.output)

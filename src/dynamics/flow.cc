@@ -17,12 +17,13 @@ constexpr double kDiverged = 1e8;
 /// The right-hand side of the flow, on packed states.
 class FlowField {
  public:
-  FlowField(Engine& engine, double kappa)
+  FlowField(Engine& engine, const FlowOptions& options)
       : engine_(engine),
-        kappa_(kappa),
+        kappa_(options.kappa),
+        learning_rate_(options.integrator == "map" ? options.step : 0.0),
         point_(Point::zero(engine.problem().H(), engine.problem().F())) {
     request_.loss_error = false;
-    request_.second_moment = kappa > 0;
+    request_.second_moment = kappa_ > 0;
   }
 
   Vector pack(const Point& point) const {
@@ -49,7 +50,11 @@ class FlowField {
     if (!std::isfinite(evaluation_.loss) || !grad.all_finite()) return false;
     if (kappa_ > 0) {
       const Matrix half = grad.R * point.R.transpose();
-      grad.R = half + half.transpose() - kappa_ * evaluation_.second_moment;
+      // Euler's step with the last term is the map: with G = grad_R E and its rate gamma,
+      // (R - gamma G)(R - gamma G)^T = R R^T - gamma (G R^T + R G^T - gamma G G^T).
+      const Matrix square = grad.R * grad.R.transpose();
+      grad.R =
+          half + half.transpose() - kappa_ * evaluation_.second_moment - learning_rate_ * square;
     }
     grad.pack(velocity);
     Eigen::Map<Vector>(velocity, point_.size()) *= -1.0;
@@ -63,7 +68,7 @@ class FlowField {
 
  private:
   Engine& engine_;
-  double kappa_;
+  double kappa_, learning_rate_;
   Point point_;
   Request request_;
   Evaluation evaluation_;
@@ -122,16 +127,16 @@ void FlowOptions::check() const {
   require(positive(time), "time", time, "must be finite and positive");
   require(not_negative(gradient_tolerance), "gradient_tolerance", gradient_tolerance,
           "must be finite and not negative");
-  require_choice("integrator", integrator, {"euler", "explicit", "implicit"});
+  require_choice("integrator", integrator, {"euler", "explicit", "implicit", "map"});
   require(positive(step), "step", step, "must be finite and positive");
   require(rtol >= 1e-14 && rtol <= 0.1, "rtol", rtol, "must be from 1e-14 to 0.1");
   require(atol >= 1e-16 && atol <= 0.1, "atol", atol, "must be from 1e-16 to 0.1");
   require(not_negative(kappa), "kappa", kappa, "must be finite and not negative");
   require_choice("sampling", sampling, {"fixed", "redrawn"});
-  if (sampling == "redrawn" && integrator != "euler") {
+  if (sampling == "redrawn" && integrator != "euler" && integrator != "map") {
     throw OptionError("flow.sampling", in_quotes(sampling),
-                      "redrawn samples need integrator = \"euler\": adaptive steps would chase "
-                      "the noise");
+                      "redrawn samples need integrator = \"euler\" or \"map\": adaptive steps "
+                      "would chase the noise");
   }
   require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
   require_choice("spacing", spacing, {"linear", "log"});
@@ -194,7 +199,7 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
   }
   engine.adapt(start);
   const auto begin = std::chrono::steady_clock::now();
-  FlowField field(engine, options.kappa);
+  FlowField field(engine, options);
   const Vector y0 = field.pack(start);
   FlowSummary summary;
 

@@ -7,6 +7,10 @@
 //   d(R R^T)/dtau = -(grad_R E R^T + R grad_R E^T) + kappa E[ sum_l g_hl g_h'l ],
 // with g = d loss / d chi; m, b and v are unchanged. R R^T is then the state that is integrated
 // (the equation for R itself is singular at R = 0) and R is reported as its square root.
+//
+// At a learning rate gamma of order one the limit is not a flow but a map, one step of SGD:
+//   m' = m - gamma grad_m E, b and v likewise, and
+//   R R^T' = (R - gamma grad_R E) (R - gamma grad_R E)^T + gamma kappa E[ sum_l g_hl g_h'l ].
 
 #include <functional>
 #include <string>
@@ -27,12 +31,12 @@ struct FlowOptions {
   double time = 100.0;              ///< stop at this tau
   double gradient_tolerance = 0.0;  ///< stop when |dy/dtau| is below; 0: never
 
-  std::string integrator = "explicit";  ///< euler, explicit or implicit
-  double step = 0.02;                   ///< Euler's step
+  std::string integrator = "explicit";  ///< euler, explicit, implicit or map
+  double step = 0.02;                   ///< Euler's step; the learning rate gamma of map
   double rtol = 1e-6;                   ///< relative tolerance of a step (adaptive)
   double atol = 1e-8;                   ///< absolute tolerance of a step (adaptive)
   double kappa = 0.0;                   ///< learning rate * D / batch size; 0: gradient flow
-  std::string sampling = "fixed";       ///< samples: fixed, or redrawn before each Euler step
+  std::string sampling = "fixed";  ///< samples: fixed, or redrawn before each step of euler or map
 
   int outputs = 200;               ///< output times besides tau = 0
   std::string spacing = "linear";  ///< of the output times: linear or log

@@ -192,6 +192,95 @@ TEST(Flow, SmallKappaIsGradientFlow) {
   EXPECT_GT(end_q(2.0)(0, 0), zero(0, 0) + 0.1);
 }
 
+Point one_step(const char* integrator, double kappa, double step, Engine& engine,
+               const Point& start) {
+  FlowOptions options = options_for(integrator, step);
+  options.step = step;
+  options.outputs = 1;
+  options.kappa = kappa;
+  Trajectory trajectory;
+  EXPECT_EQ(integrate_flow(engine, start, options, trajectory).steps, 1);
+  return trajectory.point.back();
+}
+
+TEST(Flow, AStepOfTheMapIsAStepOfSgd) {
+  const Problem problem = small_problem("softmax-1");
+  const auto engine = make_engine(problem, engine_options(5000, 1));
+  Point start = testing::random_point(2, 2, 5);
+  start.R = positive_square_root(start.R * start.R.transpose());  // as the samples will see it
+  const double gamma = 1.5, kappa = 0.7;
+  Evaluation e;
+  engine->evaluate(start, {.second_moment = true}, e);
+  const Matrix moved = start.R - gamma * e.grad.R;
+  const Point end = one_step("map", kappa, gamma, *engine, start);
+  EXPECT_LT(
+      (end.R * end.R.transpose() - moved * moved.transpose() - gamma * kappa * e.second_moment)
+          .norm(),
+      1e-12);
+  EXPECT_LT((end.m - (start.m - gamma * e.grad.m)).norm(), 1e-13);
+  EXPECT_LT((end.b - (start.b - gamma * e.grad.b)).norm(), 1e-13);
+  EXPECT_NEAR(end.v, start.v - gamma * e.grad.v, 1e-13);
+  // Euler's step of the flow lacks gamma^2 G G^T.
+  const Point euler = one_step("euler", kappa, gamma, *engine, start);
+  EXPECT_EQ(euler.m, end.m);
+  EXPECT_LT((end.R * end.R.transpose() - euler.R * euler.R.transpose() -
+             gamma * gamma * e.grad.R * e.grad.R.transpose())
+                .norm(),
+            1e-12);
+}
+
+TEST(Flow, TheMapWithoutNoiseIsGradientDescent) {
+  const Problem problem = small_problem("softmax-1");
+  EngineOptions exact;
+  exact.engine = "factorised";  // no second moments are needed
+  for (const EngineOptions& how : {engine_options(2000, 1), exact}) {
+    const auto engine = make_engine(problem, how);
+    const Point start = testing::random_point(2, 2, 5);
+    EXPECT_EQ(flatten(one_step("map", 0.0, 0.8, *engine, start)),
+              flatten(one_step("euler", 0.0, 0.8, *engine, start)));
+  }
+  const auto engine = make_engine(problem, exact);
+  EXPECT_THROW(one_step("map", 1.0, 0.8, *engine, testing::random_point(2, 2, 5)), OptionError);
+}
+
+// gamma -> 0 at fixed kappa: the flow with that kappa, at first order in gamma.
+TEST(Flow, TheMapConvergesToTheFlow) {
+  const Problem problem = small_problem();
+  FlowOptions options = options_for("explicit", 4);
+  options.kappa = 1.0;
+  const auto overlaps = [&](const Result& result) {
+    const Point& end = result.trajectory.point.back();
+    Vector out(8);
+    out << end.m.reshaped(), end.q().reshaped();
+    return out;
+  };
+  const Vector flow = overlaps(run(problem, options));
+  options.integrator = "map";
+  const auto map = [&](double gamma) {
+    options.step = gamma;
+    return overlaps(run(problem, options));
+  };
+  const Vector coarse = map(0.05), fine = map(0.025);
+  const double error = (fine - flow).norm();
+  EXPECT_NEAR((coarse - flow).norm() / error, 2.0, 0.1);
+  EXPECT_LT((2 * fine - coarse - flow).norm(), 0.05 * error);
+}
+
+// States between steps are linear in R R^T, as they are in m.
+TEST(Flow, TheMapIsInterpolatedBetweenSteps) {
+  const Problem problem = small_problem();
+  FlowOptions options = options_for("map", 1.0);
+  options.step = 0.5;
+  options.kappa = 1.0;
+  options.outputs = 4;
+  const Result result = run(problem, options, 500);
+  EXPECT_EQ(result.summary.steps, 2);
+  const std::vector<Point>& at = result.trajectory.point;
+  const auto square = [&](std::size_t i) { return Matrix(at[i].R * at[i].R.transpose()); };
+  EXPECT_LT((at[1].m - 0.5 * (at[0].m + at[2].m)).norm(), 1e-13);
+  EXPECT_LT((square(1) - 0.5 * (square(0) + square(2))).norm(), 1e-12);
+}
+
 TEST(Flow, InitialPointHasThePapersLaw) {
   ProblemOptions options = problem_options("softmax", "gaussian", 4, 40, 30);
   options.eta = 1.5;

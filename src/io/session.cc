@@ -87,15 +87,17 @@ Session::Session() {
   keys.add("flow", "time", flow.time, "stop at this tau");
   keys.add("flow", "gradient_tolerance", flow.gradient_tolerance,
            "stop when the norm of the gradient is below this (0: never)");
-  keys.add("flow", "integrator", flow.integrator,
-           "euler (fixed step), explicit (adaptive) or implicit (adaptive, for long times)");
-  keys.add("flow", "step", flow.step, "Euler's step");
+  keys.add(
+      "flow", "integrator", flow.integrator,
+      "euler (fixed step), explicit (adaptive), implicit (adaptive, for long times) or map (steps "
+      "of SGD at a learning rate of order one)");
+  keys.add("flow", "step", flow.step, "Euler's step; the learning rate of map");
   keys.add("flow", "rtol", flow.rtol, "relative tolerance of an adaptive step");
   keys.add("flow", "atol", flow.atol, "absolute tolerance of an adaptive step");
   keys.add("flow", "kappa", flow.kappa,
            "learning rate x D / batch size: noise of SGD kept in the limit (0: gradient flow)");
   keys.add("flow", "sampling", flow.sampling,
-           "samples fixed for the run, or redrawn at each Euler step");
+           "samples fixed for the run, or redrawn at each step of euler or map");
   keys.add("flow", "outputs", flow.outputs, "number of output times besides tau = 0");
   keys.add("flow", "spacing", flow.spacing, "of the output times: linear or log");
   keys.add("flow", "first_output", flow.first_output, "first output time after 0 with log spacing");
