@@ -320,6 +320,14 @@ class Bayes(CommandLine):
         self.assertRegex(done.stdout, r"Bayes risk +0\.\d+ \+- \S+ +\(refinement difference\)")
         self.assertRegex(done.stdout, r"uniform guess +0\.80000")
 
+    def test_directions_that_are_not_orthonormal(self):
+        p = ("--p", "1.2,0.3;0.3,0.9")
+        risk = json.loads(run("bayes", self.point, *p, "--json").stdout)["risk"]
+        self.assertNotAlmostEqual(risk, 0.3429277986134, places=2)
+        done = run("flow", self.point, *p, "--activation", "b-softmax", "--integrator", "implicit", "--time", 1e4,
+                   "--gradient-tolerance", 1e-6, "--json")
+        self.assertLess(abs(json.loads(done.stdout)["loss"] - risk), 1e-6)  # two heads, two atoms: optimal
+
     def test_mixture(self):
         done = run("bayes", "--prior", "mixture", "--means", "1,0;0,2", "--covariances", "1,0;0,2;0,0;0,0",
                    "--weights", "0.4,0.6", "--json")
