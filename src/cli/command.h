@@ -40,6 +40,7 @@ struct Command {
 const Command& loss_command();
 const Command& bayes_command();
 const Command& flow_command();
+const Command& sgd_command();
 const Command& paper_command();
 
 /// integrate_flow with a progress bar; Ctrl-C stops it and keeps what there is.

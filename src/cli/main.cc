@@ -12,8 +12,8 @@ namespace headflow::cli {
 namespace {
 
 const std::vector<const Command*>& commands() {
-  static const std::vector<const Command*> all = {&loss_command(), &bayes_command(),
-                                                  &flow_command(), &paper_command()};
+  static const std::vector<const Command*> all = {
+      &loss_command(), &bayes_command(), &flow_command(), &sgd_command(), &paper_command()};
   return all;
 }
 

@@ -25,14 +25,15 @@ using DF = hn::CappedTag<double, kLanes>;
 using DU = hn::RebindToUnsigned<DF>;
 using VU = hn::Vec<DU>;
 
-/// Philox4x32-10 on 64-bit lanes whose upper halves are zero.
+/// Philox4x32-10 on 64-bit lanes. Only the lower halves count: the product reads nothing else,
+/// so what is in the upper ones need not be cleared.
 struct Block {
   VU c0, c1, c2, c3;
 };
 
 HWY_INLINE VU Multiply32(DU d, VU a, VU b) {
 #if HWY_TARGET == HWY_SCALAR
-  return hn::Set(d, hn::GetLane(a) * hn::GetLane(b));
+  return hn::Set(d, (hn::GetLane(a) & 0xFFFFFFFFu) * (hn::GetLane(b) & 0xFFFFFFFFu));
 #else
   const hn::Repartition<std::uint32_t, DU> d32;
   (void)d;
@@ -42,13 +43,11 @@ HWY_INLINE VU Multiply32(DU d, VU a, VU b) {
 
 HWY_INLINE Block Philox(DU d, Block c, std::uint32_t k0, std::uint32_t k1) {
   const VU mul0 = hn::Set(d, 0xD2511F53u), mul1 = hn::Set(d, 0xCD9E8D57u);
-  const VU low = hn::Set(d, 0xFFFFFFFFu);
   for (int round = 0; round < 10; ++round) {
     const VU p0 = Multiply32(d, mul0, c.c0);
     const VU p1 = Multiply32(d, mul1, c.c2);
     const VU hi0 = hn::ShiftRight<32>(p0), hi1 = hn::ShiftRight<32>(p1);
-    c = {hn::Xor(hn::Xor(hi1, c.c1), hn::Set(d, k0)), hn::And(p1, low),
-         hn::Xor(hn::Xor(hi0, c.c3), hn::Set(d, k1)), hn::And(p0, low)};
+    c = {hn::Xor3(hi1, c.c1, hn::Set(d, k0)), p1, hn::Xor3(hi0, c.c3, hn::Set(d, k1)), p0};
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
@@ -64,7 +63,7 @@ HWY_INLINE void EachPair(const StreamKey& key, std::uint64_t group, int pairs, S
   const auto k1 = static_cast<std::uint32_t>(key.seed >> 32);
   const std::uint32_t tag = static_cast<std::uint32_t>(key.purpose) << 24 | key.draw;
   const auto to_uniform = [&](VU hi, VU lo) HWY_ATTR {
-    const VU bits = hn::Or(hn::ShiftLeft<32>(hi), lo);
+    const VU bits = hn::Or(hn::ShiftLeft<32>(hi), hn::And(lo, hn::Set(du, 0xFFFFFFFFu)));
     const VU one_to_two = hn::Or(hn::ShiftRight<12>(bits), hn::Set(du, 0x3FF0000000000000u));
     return hn::Sub(hn::BitCast(df, one_to_two), hn::Set(df, 1.0 - 0x1p-53));
   };

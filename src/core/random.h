@@ -12,12 +12,21 @@ namespace headflow {
 
 /// What a stream is for. Streams of different purposes never share a number.
 enum class Purpose : std::uint32_t {
-  noise = 1,          ///< the Gaussian noise of the tokens of a sample
-  signal = 2,         ///< theta of a sample: its normals
-  signal_choice = 4,  ///< theta of a sample: its uniform
-  initial_point = 3,  ///< the starting point of a flow
-  scrambling = 5,     ///< random digits of a scrambled Sobol' sequence
-  padding = 6,        ///< coordinates beyond the last one of that sequence
+  noise = 1,               ///< the Gaussian noise of the tokens of a sample
+  signal = 2,              ///< theta of a sample: its normals
+  signal_choice = 4,       ///< theta of a sample: its uniform
+  initial_point = 3,       ///< the starting point of a flow
+  scrambling = 5,          ///< random digits of a scrambled Sobol' sequence
+  padding = 6,             ///< coordinates beyond the last one of that sequence
+  sgd_initial = 7,         ///< the starting point of SGD
+  sgd_noise = 8,           ///< the noise of a sample of SGD
+  sgd_signal = 9,          ///< theta of a sample of SGD: its normals
+  sgd_signal_choice = 10,  ///< theta of a sample of SGD: its uniform
+  sgd_frame = 11,          ///< what relates the frames of samples of reduced SGD
+  sgd_frame_choice = 12,   ///< acceptance of chi numbers there
+  sgd_retry = 13,          ///< chi numbers whose first proposal was rejected
+  sgd_merge = 14,          ///< sums of different threads or lanes: their frames
+  sgd_merge_choice = 15,   ///< acceptance of chi numbers there
   test = 255
 };
 

@@ -21,11 +21,41 @@ std::vector<int> one_to(int n) {
   return out;
 }
 
+}  // namespace
+
 NetcdfWriter::Attributes described(const std::string& long_name) {
   return {{"long_name", long_name}, {"units", "1"}};
 }
 
-}  // namespace
+NetcdfWriter::Attributes time_attributes() {
+  return {{"long_name", "training time tau = learning rate x number of steps"},
+          {"units", "learning rate x steps"}};
+}
+
+void write_axes(NetcdfWriter& file, const Problem& problem) {
+  const auto axis = [&](const char* name, int size, const char* long_name) {
+    file.dimension(name, static_cast<std::size_t>(size));
+    file.variable(name, {name}, one_to(size), {{"long_name", long_name}});
+  };
+  axis("head", problem.H(), "head");
+  axis("head2", problem.H(), "second head of a pair");
+  axis("feature", problem.F(), "hidden direction");
+  axis("feature2", problem.F(), "second hidden direction of a pair");
+}
+
+void write_provenance(NetcdfWriter& file, const std::string& title, const std::string& format,
+                      const Provenance& provenance) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  file.attribute("title", title);
+  file.attribute("format", format);
+  file.attribute("format_version", static_cast<long long>(kResultFormatVersion));
+  file.attribute("program_version", program_version());
+  file.attribute("program_commit", program_commit());
+  file.attribute("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
+  file.attribute("configuration", provenance.configuration);
+  file.attribute("command", provenance.command);
+  file.attribute("seed", fmt::format("{}", provenance.seed));
+}
 
 std::string program_version() { return HEADFLOW_VERSION; }
 std::string program_commit() { return HEADFLOW_COMMIT; }
@@ -35,10 +65,7 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
   const Problem& problem = engine.problem();
   NetcdfWriter file;
   file.dimension("time", trajectory.time.size());
-  file.dimension("head", static_cast<std::size_t>(problem.H()));
-  file.dimension("head2", static_cast<std::size_t>(problem.H()));
-  file.dimension("feature", static_cast<std::size_t>(problem.F()));
-  file.dimension("feature2", static_cast<std::size_t>(problem.F()));
+  write_axes(file, problem);
 
   std::vector<double> p, m, R, q, r, b, v;
   append(p, problem.p());
@@ -50,14 +77,7 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
     append(b, point.b.transpose());
     v.push_back(point.v);
   }
-  file.variable("time", {"time"}, trajectory.time,
-                {{"long_name", "training time tau = learning rate x number of steps"},
-                 {"units", "learning rate x steps"}});
-  file.variable("head", {"head"}, one_to(problem.H()), {{"long_name", "head"}});
-  file.variable("head2", {"head2"}, one_to(problem.H()), {{"long_name", "second head of a pair"}});
-  file.variable("feature", {"feature"}, one_to(problem.F()), {{"long_name", "hidden direction"}});
-  file.variable("feature2", {"feature2"}, one_to(problem.F()),
-                {{"long_name", "second hidden direction of a pair"}});
+  file.variable("time", {"time"}, trajectory.time, time_attributes());
   file.variable("p", {"feature", "feature2"}, p,
                 described("overlap of two hidden directions, k*_f . k*_f'"));
   file.variable("m", {"time", "head", "feature"}, m,
@@ -86,16 +106,7 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
                  {"units", "1"},
                  {"error_kind", std::string(to_string(engine.error_kind()))}});
 
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  file.attribute("title", "headflow: flow of the order parameters");
-  file.attribute("format", "headflow-flow");
-  file.attribute("format_version", static_cast<long long>(kResultFormatVersion));
-  file.attribute("program_version", program_version());
-  file.attribute("program_commit", program_commit());
-  file.attribute("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
-  file.attribute("configuration", provenance.configuration);
-  file.attribute("command", provenance.command);
-  file.attribute("seed", fmt::format("{}", provenance.seed));
+  write_provenance(file, "headflow: flow of the order parameters", "headflow-flow", provenance);
   file.attribute("engine", std::string(engine.name()));
   if (!engine.reason().empty()) file.attribute("engine_reason", engine.reason());
   if (engine.tolerance() > 0) file.attribute("engine_tolerance", engine.tolerance());

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "dynamics/flow.h"
+#include "io/netcdf_file.h"
 
 namespace headflow {
 
@@ -23,6 +24,17 @@ struct Provenance {
 /// Writes the trajectory of a flow as netCDF-4. Throws FileError.
 void write_flow_result(const std::string& path, const Engine& engine, const Trajectory& trajectory,
                        const FlowSummary& summary, const Provenance& provenance);
+
+// Parts that all result files have in common.
+
+/// Dimensions and coordinates head, head2, feature and feature2.
+void write_axes(NetcdfWriter& file, const Problem& problem);
+/// Global attributes that say where a result comes from.
+void write_provenance(NetcdfWriter& file, const std::string& title, const std::string& format,
+                      const Provenance& provenance);
+/// Attributes of a number without a unit, and of the training time.
+NetcdfWriter::Attributes described(const std::string& long_name);
+NetcdfWriter::Attributes time_attributes();
 
 /// True if the file is a complete result of this very program version and configuration.
 bool is_result_of(const std::string& path, const std::string& configuration);

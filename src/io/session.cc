@@ -102,10 +102,30 @@ Session::Session() {
   keys.add("flow", "spacing", flow.spacing, "of the output times: linear or log");
   keys.add("flow", "first_output", flow.first_output, "first output time after 0 with log spacing");
 
+  keys.add("sgd", "method", sgd.method,
+           "reduced (exact in law, cost independent of D) or direct (vectors of dimension D)");
+  keys.add("sgd", "dim", sgd.dim, "D, dimension of a token; at least features + heads");
+  keys.add("sgd", "batch", sgd.batch, "fresh samples of a step");
+  keys.add("sgd", "lr", sgd.lr, "learning rate gamma");
+  keys.add("sgd", "steps", sgd.steps, "number of steps (0: tau / lr)");
+  keys.add("sgd", "tau", sgd.tau, "training time lr x steps, used if steps is 0");
+  keys.add("sgd", "runs", sgd.runs, "independent runs");
+  keys.add("sgd", "init", sgd.init,
+           "start from law (the exact law of the overlaps at D) or point ([point], problem.p)");
+  keys.add("sgd", "outputs", sgd.outputs, "number of output times besides 0");
+  keys.add("sgd", "spacing", sgd.spacing, "of the output times: linear or log");
+  keys.add(
+      "sgd", "loss", sgd.loss,
+      "recorded loss: batch, or population (that of the limit of large D, by [run] engine, too)");
+
   keys.add("program", "memory", engine.memory,
            "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
   keys.add("program", "threads", engine.threads,
            "threads, 0 for all cores; never changes a result");
+  keys.add("program", "checkpoint_seconds", checkpoint_seconds,
+           "time between two checkpoints of sgd, written beside the result file");
+  keys.add("result", "save_init", save_init,
+           "file for the start of sgd alone, as flow --init-from reads it");
   keys.add("result", "output", output, "result file (netCDF); for the command paper, a folder");
 }
 

@@ -6,6 +6,7 @@
 
 #include "dynamics/flow.h"
 #include "io/keys.h"
+#include "sgd/sgd.h"
 
 namespace headflow {
 
@@ -30,12 +31,18 @@ struct Session {
   PointOptions point;
   EngineOptions engine;
   FlowOptions flow;
-  std::string output;  ///< result file
+  SgdOptions sgd;
+  std::string output;                ///< result file
+  std::string save_init;             ///< file for the start of SGD
+  double checkpoint_seconds = 60.0;  ///< between two checkpoints of SGD
 
   Keys keys;
 
   /// The configuration that reproduces a flow.
   std::string flow_configuration() const { return keys.toml({"problem", "run", "point", "flow"}); }
+
+  /// The configuration that reproduces runs of SGD.
+  std::string sgd_configuration() const { return keys.toml({"problem", "run", "point", "sgd"}); }
 
   /// If flow.init_from is given, reads that file into [point] and problem.p, and flow.init becomes
   /// "point": the configuration then reproduces the run without the file. Call it before the

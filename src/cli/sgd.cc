@@ -1,0 +1,221 @@
+#include "sgd/sgd.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/sgd_runs.h"
+#include "core/error.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
+#include "io/sgd_file.h"
+
+namespace headflow::cli {
+namespace {
+
+nlohmann::ordered_json last_states(const std::vector<std::vector<SgdRecord>>& recorded) {
+  auto out = nlohmann::ordered_json::array();
+  for (const auto& run : recorded) {
+    const SgdRecord& last = run.back();
+    out.push_back({{"m", to_json(last.state.m())},
+                   {"q", to_json(last.state.q())},
+                   {"p", to_json(last.state.p())},
+                   {"b", std::vector<double>(last.state.b.begin(), last.state.b.end())},
+                   {"v", last.state.v},
+                   {"batch_loss", last.loss.mean},
+                   {"batch_loss_error", last.loss.error}});
+  }
+  return out;
+}
+
+int run(Invocation& call) {
+  Session& session = call.session;
+  const Problem problem = sgd_problem(session);
+  session.sgd.check(problem);
+  if (session.output.empty() && !call.json) {
+    throw Error("sgd: nothing to do with the result; give --output FILE.nc or --json");
+  }
+  for (const std::string& path : {session.output, session.save_init}) {
+    if (!path.empty()) check_writable(path);
+  }
+  print_notes(problem, call.quiet);
+
+  const SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), "sgd");
+  const Provenance provenance{session.sgd_configuration(), call.command_line, session.engine.seed};
+  if (!session.output.empty()) {
+    write_sgd_result(session.output, problem, session.sgd, runs.output_steps, runs.recorded,
+                     runs.population, runs.summary, provenance);
+  }
+  if (call.json) {
+    nlohmann::ordered_json out = {
+        {"outcome", runs.summary.outcome},
+        {"method", session.sgd.method},
+        {"steps", runs.summary.steps},
+        {"time", session.sgd.lr * static_cast<double>(runs.summary.steps)},
+        {"runs", last_states(runs.recorded)}};
+    if (!runs.population.loss.empty()) {
+      for (std::size_t i = 0; i < runs.recorded.size(); ++i) {
+        out["runs"][i]["loss"] = runs.population.loss[i].back();
+        out["runs"][i]["loss_error"] = runs.population.error[i].back();
+      }
+    }
+    out["seed"] = session.engine.seed;
+    out["seconds"] = runs.summary.seconds;
+    out["output"] = session.output;
+    fmt::print("{}\n", out.dump(2));
+  }
+  if (!call.quiet) {
+    const SgdRecord& last = runs.recorded.front().back();
+    fmt::print(stderr, "{} after {} steps (tau = {:g}), {:.2f} s; batch loss {:.5f} +- {:.2g}{}\n",
+               runs.summary.outcome, runs.summary.steps,
+               session.sgd.lr * static_cast<double>(runs.summary.steps), runs.summary.seconds,
+               last.loss.mean, last.loss.error, runs.recorded.size() > 1 ? " (run 1)" : "");
+    if (!session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
+    if (runs.summary.outcome == "interrupted" && !session.output.empty()) {
+      fmt::print(stderr, "run the same command again to go on from {}\n",
+                 checkpoint_path(session.output));
+    }
+  }
+  if (runs.summary.outcome == "diverged") return kDiverged;
+  return runs.summary.outcome == "interrupted" ? kInterrupted : kSuccess;
+}
+
+/// Losses of all recorded states, with the exact p of each run.
+PopulationLoss population_losses(const Session& session,
+                                 const std::vector<std::vector<SgdRecord>>& recorded, bool quiet) {
+  PopulationLoss out;
+  Progress progress(Progress::detect(quiet), "population loss");
+  const double count = static_cast<double>(recorded.size() * recorded.front().size());
+  double done = 0;
+  for (const auto& run : recorded) {
+    ProblemOptions options = session.problem;
+    options.p = run.front().state.p();
+    const Problem problem(options);
+    std::unique_ptr<Engine> engine;
+    out.loss.emplace_back();
+    out.error.emplace_back();
+    for (const SgdRecord& record : run) {
+      const Point point = problem.frame().enter(
+          {record.state.m(), record.state.Lambda, record.state.b, record.state.v});
+      if (!engine) engine = make_engine(problem, session.engine, {&point, false});
+      engine->follow(point);
+      Evaluation evaluation;
+      engine->evaluate(point, {}, evaluation);
+      out.loss.back().push_back(evaluation.loss);
+      out.error.back().push_back(evaluation.loss_error);
+      done += 1;
+      progress.update(done / count, fmt::format("{:.5f}", evaluation.loss), done, "states");
+    }
+    out.engine = engine->name();
+    out.error_kind = to_string(engine->error_kind());
+  }
+  return out;
+}
+
+}  // namespace
+
+Problem sgd_problem(const Session& session) {
+  ProblemOptions options = session.problem;
+  options.p.reset();  // the overlaps of the hidden directions are part of the state
+  return Problem(options);
+}
+
+std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem) {
+  if (session.sgd.init == "law") {
+    if (session.problem.p) {
+      throw OptionError("problem.p", parameter_text(*session.problem.p),
+                        "is drawn with the start; give a start with --init point");
+    }
+    return Sgd::starts(problem, session.sgd, session.engine.seed);
+  }
+  const Problem given(session.problem);
+  const Point point = session.point.make(given);
+  const SgdState start =
+      state_with(given.p(), given.frame().leave(point).m, point.R, point.b, point.v);
+  return {static_cast<std::size_t>(session.sgd.runs), start};
+}
+
+SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vector<SgdState>& starts,
+                const std::string& label) {
+  using Clock = std::chrono::steady_clock;
+  const Session& session = call.session;
+  const std::string configuration = session.sgd_configuration();
+  const std::string saved = session.output.empty() ? "" : checkpoint_path(session.output);
+  Sgd sgd(problem, session.sgd, session.engine.seed, session.engine.threads, starts);
+  if (!saved.empty()) {
+    if (const auto checkpoint = read_checkpoint(saved, configuration)) {
+      sgd.restore(*checkpoint);
+      if (!call.quiet) {
+        fmt::print(stderr, "going on from step {} ({})\n", checkpoint->step, saved);
+      }
+    }
+  }
+  catch_interrupts();
+  const auto begin = Clock::now();
+  auto last_saved = begin;
+  SgdRuns out;
+  {
+    Progress progress(Progress::detect(call.quiet), label);
+    const double total = static_cast<double>(session.sgd.total_steps());
+    const std::int64_t first = sgd.step();
+    while (!sgd.finished() && !interrupted()) {
+      const bool start = sgd.recorded().front().empty();
+      sgd.advance();
+      if (start && !session.save_init.empty()) {
+        write_sgd_result(session.save_init, problem, session.sgd, sgd.output_steps(),
+                         sgd.recorded(), {}, {"start", 0, 0.0},
+                         {configuration, call.command_line, session.engine.seed});
+      }
+      const auto step = static_cast<double>(sgd.step());
+      progress.update(step / total,
+                      fmt::format("tau {:.4g}  loss {:.4f}", session.sgd.lr * step,
+                                  sgd.recorded().front().back().loss.mean),
+                      step - static_cast<double>(first), "steps");
+      const std::chrono::duration<double> since = Clock::now() - last_saved;
+      if (!saved.empty() && since.count() > session.checkpoint_seconds && !sgd.finished()) {
+        write_checkpoint(saved, sgd.checkpoint(), configuration);
+        last_saved = Clock::now();
+      }
+    }
+  }
+  out.summary.outcome = sgd.diverged() ? "diverged" : sgd.finished() ? "finished" : "interrupted";
+  if (!sgd.finished() && !saved.empty()) write_checkpoint(saved, sgd.checkpoint(), configuration);
+  out.output_steps = sgd.output_steps();
+  out.recorded = sgd.recorded();
+  out.summary.steps = sgd.output_steps()[out.recorded.front().size() - 1];
+  if (session.sgd.loss == "population") {
+    out.population = population_losses(session, out.recorded, call.quiet);
+  }
+  out.summary.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (sgd.finished() && !saved.empty()) std::filesystem::remove(saved);
+  return out;
+}
+
+const Command& sgd_command() {
+  static const Command command{
+      "sgd",
+      "train by SGD at finite dimension D, exactly",
+      "Online SGD of the heads at dimension D: fresh batches, learning rate lr. The method "
+      "reduced\n"
+      "steps the overlaps m, q, b, v as the Markov chain that they are, exact in law at any D and\n"
+      "at a cost that does not depend on D; direct draws every sample in D dimensions.\n"
+      "Writes the runs as netCDF (docs/result_format.md). A run that was interrupted or killed "
+      "goes\n"
+      "on where it was when the same command is given again.\n\n"
+      "example:\n"
+      "  headflow sgd --activation softmax --prior flipping --tokens 10 --heads 2 --features 2\n"
+      "    --nu 2,2 --dim 10000 --batch 10000 --lr 0.02 --steps 5000 --seed 3 --output run.nc\n",
+      {"problem", "sgd", "point", "run", "result", "program"},
+      true,
+      false,
+      run};
+  return command;
+}
+
+}  // namespace headflow::cli

@@ -1,0 +1,175 @@
+// SGD as it is defined, with vectors of dimension D: the reference for reduced.cc. By rotational
+// symmetry k* and k may start in the first F + H coordinates.
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/aligned.h"
+#include "core/error.h"
+#include "sgd/direct_kernels.h"
+#include "sgd/method.h"
+
+namespace headflow {
+namespace {
+
+std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
+
+class Direct final : public SgdMethod {
+ public:
+  Direct(const Problem& problem, const SgdSetting& setting, const SgdState& start,
+         const Workers& workers)
+      : problem_(problem), setting_(setting), workers_(workers), b_(start.b), v_(start.v) {
+    const int H = problem.H(), F = problem.F(), L = problem.L();
+    if (setting.dimension < F + H) {
+      throw OptionError("sgd.dim", fmt::format("{}", setting.dimension),
+                        fmt::format("must be at least features + heads = {}", F + H));
+    }
+    stride_ = at((setting.dimension + kLanes - 1) / kLanes * kLanes);
+    teacher_.resize(at(F) * stride_);
+    heads_.resize(at(H) * stride_);
+    for (int f = 0; f < F; ++f) {
+      for (int j = 0; j < F; ++j) teacher_[at(f) * stride_ + at(j)] = start.C(f, j);
+    }
+    for (int h = 0; h < H; ++h) {
+      for (int j = 0; j < F; ++j) heads_[at(h) * stride_ + at(j)] = start.U(h, j);
+      for (int j = 0; j < H; ++j) heads_[at(h) * stride_ + at(F + j)] = start.Lambda(h, j);
+    }
+    blocks_.resize(at(std::min<std::int64_t>(kBlocks, setting.batch)));
+    for (Block& block : blocks_) {
+      block.gradient.resize(heads_.size());
+      block.rest.resize(at(H + 3) * kLanes);
+    }
+    scratch_.resize(at(workers.count()));
+    for (Scratch& s : scratch_) {
+      s.x.resize(at(L) * stride_);
+      s.lanes.resize(at(H * L + 2 * L + H) * kLanes);
+    }
+  }
+
+  BatchLoss step(std::int64_t step) override {
+    workers_.for_each_block(blocks_.size(), [&](std::size_t i, int worker) {
+      Block& block = blocks_[i];
+      std::fill(block.gradient.begin(), block.gradient.end(), 0.0);
+      std::fill(block.rest.begin(), block.rest.end(), 0.0);
+      const auto n = static_cast<std::int64_t>(blocks_.size()), k = static_cast<std::int64_t>(i);
+      for (std::int64_t j = setting_.batch * k / n; j < setting_.batch * (k + 1) / n; ++j) {
+        run_sample(static_cast<std::uint64_t>(step * setting_.batch + j), block,
+                   scratch_[at(worker)]);
+      }
+    });
+    const int H = problem_.H();
+    AlignedVector rest(at(H + 3) * kLanes, 0.0);
+    const double n = static_cast<double>(setting_.batch), rate = setting_.rate / n;
+    for (const Block& block : blocks_) {
+      for (std::size_t j = 0; j < heads_.size(); ++j) heads_[j] -= rate * block.gradient[j];
+      for (std::size_t j = 0; j < rest.size(); ++j) rest[j] += block.rest[j];
+    }
+    const ActivationInfo& info = problem_.activation().info();
+    if (info.trains_b) {
+      for (int h = 0; h < H; ++h) b_[h] -= rate * rest[at(h * kLanes)];
+    }
+    if (info.trains_v) v_ -= rate * rest[at(H * kLanes)];
+    const double mean = rest[at((H + 1) * kLanes)] / n, square = rest[at((H + 2) * kLanes)] / n;
+    return {mean, n > 1 ? std::sqrt(std::max(0.0, square - mean * mean) / (n - 1)) : HUGE_VAL};
+  }
+
+  SgdState state() const override {
+    const auto rows = [&](const AlignedVector& x, int n) {
+      return Eigen::Map<const Matrix>(x.data(), n, static_cast<Eigen::Index>(stride_));
+    };
+    const auto teacher = rows(teacher_, problem_.F());
+    const auto heads = rows(heads_, problem_.H());
+    const int F = problem_.F();
+    SgdState out;
+    out.C = teacher.leftCols(F);
+    out.U = heads.leftCols(F);  // the teacher lies in the first F coordinates
+    out.Lambda = Matrix::Zero(problem_.H(), problem_.H());
+    out.Lambda = triangular_root(heads.rightCols(heads.cols() - F));
+    out.b = b_;
+    out.v = v_;
+    return out;
+  }
+
+  std::vector<double> save() const override {
+    std::vector<double> out(heads_.begin(), heads_.end());
+    out.insert(out.end(), teacher_.begin(), teacher_.end());
+    out.insert(out.end(), b_.data(), b_.data() + b_.size());
+    out.push_back(v_);
+    return out;
+  }
+  void restore(const std::vector<double>& saved) override {
+    const double* from = saved.data();
+    std::copy_n(from, heads_.size(), heads_.begin());
+    std::copy_n(from += heads_.size(), teacher_.size(), teacher_.begin());
+    std::copy_n(from += teacher_.size(), b_.size(), b_.data());
+    v_ = from[b_.size()];
+  }
+
+ private:
+  static constexpr std::int64_t kBlocks = 16;
+
+  struct Block {
+    AlignedVector gradient;  ///< [H][stride]
+    AlignedVector rest;      ///< b, v, loss and its square, [H + 3][8]; only the first lane counts
+  };
+  struct Scratch {
+    AlignedVector x, lanes;
+  };
+
+  StreamKey key(Purpose purpose) const { return {setting_.seed, purpose, setting_.run}; }
+
+  void run_sample(std::uint64_t sample, Block& block, Scratch& s) const {
+    const int H = problem_.H(), F = problem_.F(), L = problem_.L();
+    const auto D = at(setting_.dimension);
+    fill_normals(key(Purpose::sgd_noise), sample, static_cast<int>(at(L) * stride_ / kLanes),
+                 s.x.data());
+    for (std::size_t t = 0; t < at(L); ++t) {
+      std::fill(s.x.begin() + std::ptrdiff_t(t * stride_ + D),
+                s.x.begin() + std::ptrdiff_t((t + 1) * stride_), 0.0);
+    }
+    RandomStream choice(key(Purpose::sgd_signal_choice), sample),
+        normals(key(Purpose::sgd_signal), sample);
+    Vector z(F), theta(F);
+    for (double& value : z) value = normals.normal();
+    problem_.prior().sample(choice.uniform(), z.data(), theta.data());
+    direct_add(F, stride_, theta.data(), teacher_.data(), s.x.data());
+
+    // The activation's kernels work on eight samples: here on one, in the first lane.
+    std::fill(s.lanes.begin(), s.lanes.end(), 0.0);
+    double *weights = s.lanes.data(), *mean = weights + H * L * kLanes, *pull = mean + L * kLanes,
+           *state = pull + L * kLanes;
+    direct_scores(H, L, stride_, heads_.data(), s.x.data(), at(L * kLanes), kLanes, weights);
+    const ActivationKernels kernels = problem_.activation().kernels();
+    kernels.forward(H, L, b_.data(), v_, weights, state, mean);
+    Vector w(L), Gw(L);
+    for (int t = 0; t < L; ++t) w[t] = (t == 0 ? 1.0 : 0.0) - mean[t * kLanes];
+    direct_gram_product(L, stride_, s.x.data(), w.data(), Gw.data());
+    const double scale = 2.0 / static_cast<double>(setting_.dimension);
+    for (int t = 0; t < L; ++t) pull[t * kLanes] = scale * Gw[t];
+    double* rest = block.rest.data();
+    kernels.backward(H, L, v_, pull, weights, state, rest, rest + H * kLanes);
+    direct_outer(H, L, stride_, weights, at(L * kLanes), kLanes, s.x.data(), block.gradient.data());
+    const double loss = 0.5 * scale * w.dot(Gw);
+    rest[(H + 1) * kLanes] += loss;
+    rest[(H + 2) * kLanes] += loss * loss;
+  }
+
+  const Problem problem_;
+  const SgdSetting setting_;
+  const Workers& workers_;
+  std::size_t stride_ = 0;
+  AlignedVector teacher_, heads_;
+  Vector b_;
+  double v_;
+  std::vector<Block> blocks_;
+  std::vector<Scratch> scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<SgdMethod> make_direct(const Problem& problem, const SgdSetting& setting,
+                                       const SgdState& start, const Workers& workers) {
+  return std::make_unique<Direct>(problem, setting, start, workers);
+}
+
+}  // namespace headflow

@@ -1,0 +1,135 @@
+#include "sgd/direct_kernels.h"
+
+#include <algorithm>
+
+#include "core/simd_dispatch.h"
+
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sgd/direct_kernels.cc"
+#include <hwy/foreach_target.h>
+// clang-format on
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace headflow::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<double, 8>;
+using V = hn::Vec<D>;
+constexpr D d{};
+
+/// Dot products of rows k..k+kRows-1 with one token.
+template <int kRows>
+HWY_INLINE void Dots(std::size_t stride, const double* k, const double* x, std::size_t step,
+                     double* out) {
+  V sum[kRows];
+  for (V& s : sum) s = hn::Zero(d);
+  for (std::size_t j = 0; j < stride; j += hn::Lanes(d)) {
+    const V token = hn::Load(d, x + j);
+    HWY_UNROLL(4)
+    for (std::size_t h = 0; h < kRows; ++h) {
+      sum[h] = hn::MulAdd(hn::Load(d, k + h * stride + j), token, sum[h]);
+    }
+  }
+  for (std::size_t h = 0; h < kRows; ++h) out[h * step] = hn::GetLane(hn::SumOfLanes(d, sum[h]));
+}
+
+void Scores(int heads, int tokens, std::size_t stride, const double* k, const double* x,
+            std::size_t chi_step, std::size_t token_step, double* chi) {
+  const auto H = static_cast<std::size_t>(heads);
+  for (std::size_t t = 0; t < static_cast<std::size_t>(tokens); ++t) {
+    const double* token = x + t * stride;
+    std::size_t h = 0;
+    const auto out = [&] { return chi + h * chi_step + t * token_step; };
+    for (; h + 4 <= H; h += 4) Dots<4>(stride, k + h * stride, token, chi_step, out());
+    for (; h + 2 <= H; h += 2) Dots<2>(stride, k + h * stride, token, chi_step, out());
+    for (; h < H; ++h) Dots<1>(stride, k + h * stride, token, chi_step, out());
+  }
+}
+
+void GramProduct(int tokens, std::size_t stride, const double* x, const double* w, double* out) {
+  constexpr std::size_t kPanel = 512;  // of a row; what was just read is read again from L1
+  const auto L = static_cast<std::size_t>(tokens);
+  HWY_ALIGN double r[kPanel];
+  std::fill_n(out, L, 0.0);
+  for (std::size_t from = 0; from < stride; from += kPanel) {
+    const std::size_t n = std::min(kPanel, stride - from);
+    for (std::size_t j = 0; j < n; j += hn::Lanes(d)) {
+      V sum = hn::Zero(d);
+      for (std::size_t t = 0; t < L; ++t) {
+        sum = hn::MulAdd(hn::Set(d, w[t]), hn::Load(d, x + t * stride + from + j), sum);
+      }
+      hn::Store(sum, d, r + j);
+    }
+    for (std::size_t t = 0; t < L; ++t) {
+      V sum = hn::Zero(d);
+      for (std::size_t j = 0; j < n; j += hn::Lanes(d)) {
+        sum = hn::MulAdd(hn::Load(d, r + j), hn::Load(d, x + t * stride + from + j), sum);
+      }
+      out[t] += hn::GetLane(hn::SumOfLanes(d, sum));
+    }
+  }
+}
+
+void Outer(int heads, int tokens, std::size_t stride, const double* g, std::size_t g_step,
+           std::size_t token_step, const double* x, double* sum) {
+  const auto L = static_cast<std::size_t>(tokens), H = static_cast<std::size_t>(heads);
+  constexpr std::size_t kPanel = 256;
+  for (std::size_t from = 0; from < stride; from += kPanel) {
+    const std::size_t n = std::min(kPanel, stride - from);
+    for (std::size_t h = 0; h < H; ++h) {
+      double* row = sum + h * stride + from;
+      for (std::size_t j = 0; j < n; j += hn::Lanes(d)) {
+        V value = hn::Load(d, row + j);
+        for (std::size_t t = 0; t < L; ++t) {
+          value = hn::MulAdd(hn::Set(d, g[h * g_step + t * token_step]),
+                             hn::Load(d, x + t * stride + from + j), value);
+        }
+        hn::Store(value, d, row + j);
+      }
+    }
+  }
+}
+
+void Add(int rows, std::size_t stride, const double* weight, const double* x, double* y) {
+  for (std::size_t j = 0; j < stride; j += hn::Lanes(d)) {
+    V value = hn::Load(d, y + j);
+    for (std::size_t f = 0; f < static_cast<std::size_t>(rows); ++f) {
+      value = hn::MulAdd(hn::Set(d, weight[f]), hn::Load(d, x + f * stride + j), value);
+    }
+    hn::Store(value, d, y + j);
+  }
+}
+
+}  // namespace
+}  // namespace headflow::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headflow {
+
+HWY_EXPORT(Scores);
+HWY_EXPORT(GramProduct);
+HWY_EXPORT(Outer);
+HWY_EXPORT(Add);
+
+void direct_scores(int heads, int tokens, std::size_t stride, const double* k, const double* x,
+                   std::size_t chi_step, std::size_t token_step, double* chi) {
+  HWY_DYNAMIC_DISPATCH(Scores)(heads, tokens, stride, k, x, chi_step, token_step, chi);
+}
+void direct_gram_product(int tokens, std::size_t stride, const double* x, const double* w,
+                         double* out) {
+  HWY_DYNAMIC_DISPATCH(GramProduct)(tokens, stride, x, w, out);
+}
+void direct_outer(int heads, int tokens, std::size_t stride, const double* g, std::size_t g_step,
+                  std::size_t token_step, const double* x, double* sum) {
+  HWY_DYNAMIC_DISPATCH(Outer)(heads, tokens, stride, g, g_step, token_step, x, sum);
+}
+void direct_add(int rows, std::size_t stride, const double* weight, const double* x, double* y) {
+  HWY_DYNAMIC_DISPATCH(Add)(rows, stride, weight, x, y);
+}
+
+}  // namespace headflow
+#endif  // HWY_ONCE

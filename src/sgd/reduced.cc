@@ -1,0 +1,356 @@
+// SGD without vectors of dimension D, exact in law.
+//
+// The state's frame has F + H vectors. A token has independent normal coordinates P along them,
+// and in the D' = D - F - H dimensions beyond it is a normal vector that the attention does not
+// see: it enters the loss, and so the gradient coefficients g of a sample, only through
+// X_perp^T w = |w| u, u a normal vector of dimension D'. A chunk of n samples has n such vectors;
+// in a frame adapted to them they are the rows of a Bartlett triangle T, and given u
+//   X_perp = Y + w^ (u - w^T Y)^T     along the n axes of that frame, Y normal,
+//          = (1 - w^ w^^T) N          beyond, N normal: g N has covariance S = sum g~ g~^T.
+// The sum V of g X_perp over the chunk is therefore known along n axes, and beyond them it is a
+// square root of S times a normal matrix, of which only the Gram matrix matters: Bartlett again.
+// Sums of chunks lie in frames that are independent and uniformly distributed (Haar), so their
+// Gram matrices can be merged exactly (lane_merge). Eight chunks at a time, one per vector lane.
+//
+// If D' is so small that these triangles would be singular, the D' coordinates are drawn as they
+// are: `rest` axes in common for all samples.
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/aligned.h"
+#include "core/error.h"
+#include "expectation/lane_products.h"
+#include "sgd/lane_frames.h"
+#include "sgd/method.h"
+
+namespace headflow {
+namespace {
+
+std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
+
+/// Axes of a chunk: more of them cost L normals each a sample, fewer need more merges.
+int chunk_axes(int H, int L) {
+  const double merge = H * (H + 1.0) + H * H;  // random numbers of a chunk's triangle and merge
+  return std::clamp(static_cast<int>(std::lround(std::sqrt(merge / L))), 1, 16);
+}
+
+class Reduced final : public SgdMethod {
+ public:
+  Reduced(const Problem& problem, const SgdSetting& setting, const SgdState& start,
+          const Workers& workers)
+      : problem_(problem), setting_(setting), workers_(workers), state_(start) {
+    const int H = problem.H(), F = problem.F(), L = problem.L();
+    const std::int64_t beyond = setting.dimension - F - H;
+    if (beyond < 0) {
+      throw OptionError("sgd.dim", fmt::format("{}", setting.dimension),
+                        fmt::format("must be at least features + heads = {}", F + H));
+    }
+    axes_ = chunk_axes(H, L);
+    if (beyond <= std::max(2 * H, axes_ + H)) {
+      rest_ = static_cast<int>(beyond);
+      axes_ = 0;
+    }
+    columns_ = F + H + rest_;
+    beyond_ = static_cast<double>(beyond);
+    groups_ = (setting.batch + kLanes - 1) / kLanes;
+    per_chunk_ = axes_ > 0 ? axes_ : 4;
+    chunks_ = (groups_ + per_chunk_ - 1) / per_chunk_;
+    chunks_per_block_ = std::max<std::int64_t>(1, 64 / per_chunk_);
+    blocks_.resize(at((chunks_ + chunks_per_block_ - 1) / chunks_per_block_));
+    for (Block& block : blocks_) block.sums.resize(sum_groups() * kLanes);
+    scratch_.resize(at(workers.count()));
+    for (Scratch& s : scratch_) {
+      s.x.resize(at(L * (columns_ + axes_)) * kLanes);
+      s.weights.resize(at(H * L) * kLanes);
+      s.mean.resize(at(2 * L + H) * kLanes);
+      s.theta.resize(at(F + 1) * kLanes);
+      s.frame.resize(frame_numbers(axes_) * kLanes);
+      s.choice.resize(at(axes_ + 2 * H) * kLanes);
+      s.chunk.resize((triangle(axes_) + at(H * axes_) + 6 * triangle(H)) * kLanes);
+      s.merge.resize(merge_scratch(H) * kLanes);
+    }
+  }
+
+  BatchLoss step(std::int64_t step) override {
+    const int H = problem_.H(), F = problem_.F();
+    W_.resize(H, columns_);
+    W_.setZero();
+    W_.leftCols(F) = state_.U;
+    W_.middleCols(F, H) = state_.Lambda;
+    workers_.for_each_block(blocks_.size(), [&](std::size_t i, int worker) {
+      run_block(step, static_cast<std::int64_t>(i), blocks_[i], scratch_[at(worker)]);
+    });
+    return update(step);
+  }
+
+  SgdState state() const override { return state_; }
+
+  std::vector<double> save() const override {
+    std::vector<double> out;
+    for (const Matrix* part : {&state_.C, &state_.U, &state_.Lambda}) {
+      out.insert(out.end(), part->data(), part->data() + part->size());
+    }
+    out.insert(out.end(), state_.b.data(), state_.b.data() + state_.b.size());
+    out.push_back(state_.v);
+    return out;
+  }
+  void restore(const std::vector<double>& saved) override {
+    const double* from = saved.data();
+    for (Matrix* part : {&state_.C, &state_.U, &state_.Lambda}) {
+      std::copy_n(from, part->size(), part->data());
+      from += part->size();
+    }
+    std::copy_n(from, state_.b.size(), state_.b.data());
+    state_.v = from[state_.b.size()];
+  }
+
+ private:
+  struct Block {
+    AlignedVector sums;  ///< [sum_groups][8]: gradient, b, v, loss; then the Gram matrix of V
+  };
+  struct Scratch {
+    AlignedVector x, weights, mean, theta, frame, choice, chunk, merge;
+  };
+
+  // Layout of a block's sums, in groups.
+  std::size_t b_sum() const { return at(problem_.H() * columns_); }
+  std::size_t v_sum() const { return b_sum() + at(problem_.H()); }
+  std::size_t loss_sum() const { return v_sum() + 1; }
+  std::size_t gram_sum() const { return loss_sum() + 2; }
+  std::size_t sum_groups() const { return gram_sum() + triangle(problem_.H()); }
+
+  /// Normals of a chunk: T and the triangle beyond below their diagonals, the merge's square and
+  /// triangle, and one for each chi number.
+  std::size_t frame_numbers(int axes) const {
+    const int H = problem_.H();
+    return at(axes * (axes - 1) / 2 + H * (H - 1) + H * H + axes + 2 * H);
+  }
+
+  StreamKey key(Purpose purpose) const { return {setting_.seed, purpose, setting_.run}; }
+
+  /// Fills triangles and squares of random numbers from one set of normals and uniforms.
+  class FrameDraw {
+   public:
+    FrameDraw(const StreamKey& retry, std::uint64_t group, const double* normals,
+              const double* uniforms)
+        : retry_(retry), group_(group), normals_(normals), uniforms_(uniforms) {}
+
+    /// Bartlett's triangle with `dof` degrees of freedom.
+    void triangle(int n, double dof, double* out) {
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < i; ++j, out += kLanes) normal(out);
+        // A retry's number: unique for the chunk, the chi number and the lane.
+        lane_chi(retry_, (group_ * 256 + static_cast<std::uint64_t>(chi_++)) * kLanes, dof - i,
+                 normals_, uniforms_, out);
+        normals_ += kLanes;
+        uniforms_ += kLanes;
+        out += kLanes;
+      }
+    }
+    const double* square(int n) {
+      const double* out = normals_;
+      normals_ += std::ptrdiff_t{n} * n * kLanes;
+      return out;
+    }
+
+   private:
+    void normal(double* out) {
+      std::copy_n(normals_, kLanes, out);
+      normals_ += kLanes;
+    }
+    StreamKey retry_;
+    std::uint64_t group_;
+    const double *normals_, *uniforms_;
+    int chi_ = 0;
+  };
+
+  void add_signal(std::uint64_t group, Scratch& s) const {
+    const int F = problem_.F();
+    double *uniform = s.theta.data(), *normals = uniform + kLanes;
+    fill_uniforms(key(Purpose::sgd_signal_choice), group, 1, uniform);
+    const Prior& prior = problem_.prior();
+    if (prior.uses_normals()) fill_normals(key(Purpose::sgd_signal), group, F, normals);
+    Vector z(F), theta(F);
+    for (int i = 0; i < kLanes; ++i) {
+      for (int f = 0; f < F; ++f) z[f] = normals[f * kLanes + i];
+      prior.sample(uniform[i], z.data(), theta.data());
+      for (int f = 0; f < F; ++f) {
+        double sum = 0;
+        for (int k = f; k < F; ++k) sum += state_.C(k, f) * theta[k];
+        s.x[at(f * kLanes + i)] += sum;  // the relevant token is the first
+      }
+    }
+  }
+
+  void run_block(std::int64_t step, std::int64_t index, Block& block, Scratch& s) const {
+    std::fill(block.sums.begin(), block.sums.end(), 0.0);
+    const std::int64_t from = index * chunks_per_block_,
+                       to = std::min(from + chunks_per_block_, chunks_);
+    for (std::int64_t chunk = from; chunk < to; ++chunk) {
+      run_chunk(step, chunk, chunk == from, block, s);
+    }
+  }
+
+  void run_chunk(std::int64_t step, std::int64_t chunk, bool first, Block& block,
+                 Scratch& s) const {
+    const int H = problem_.H();
+    const std::int64_t from = chunk * per_chunk_, to = std::min(from + per_chunk_, groups_);
+    const int axes = axes_ > 0 ? static_cast<int>(to - from) : 0;
+    double *T = s.chunk.data(), *known = T + triangle(axes) * kLanes,
+           *S = known + at(H * axes) * kLanes, *root = S + triangle(H) * kLanes,
+           *wishart = root + triangle(H) * kLanes, *product = wishart + triangle(H) * kLanes,
+           *gram = product + triangle(H) * kLanes, *frame = gram + triangle(H) * kLanes;
+    const double* turn = nullptr;
+    if (axes > 0) {
+      const auto group = static_cast<std::uint64_t>(step * chunks_ + chunk);
+      fill_normals(key(Purpose::sgd_frame), group, static_cast<int>(frame_numbers(axes)),
+                   s.frame.data());
+      fill_uniforms(key(Purpose::sgd_frame_choice), group, axes + 2 * H, s.choice.data());
+      FrameDraw draw(key(Purpose::sgd_retry), group, s.frame.data(), s.choice.data());
+      draw.triangle(axes, beyond_, T);
+      draw.triangle(H, beyond_ - axes, wishart);
+      draw.triangle(H, beyond_ - H, frame);
+      turn = draw.square(H);
+      std::fill(known, root, 0.0);  // and S
+    }
+    for (std::int64_t g = from; g < to; ++g) {
+      const int i = static_cast<int>(g - from);
+      alignas(64) double u[16 * kLanes];
+      for (int k = 0; k < axes; ++k) {
+        if (k <= i) {
+          std::copy_n(T + (triangle(i) + at(k)) * kLanes, kLanes, u + k * kLanes);
+        } else {
+          std::fill_n(u + k * kLanes, kLanes, 0.0);
+        }
+      }
+      run_group(step, g, axes, u, known, S, block.sums.data(), s);
+    }
+    if (axes == 0) return;
+    std::fill_n(gram, triangle(H) * kLanes, 0.0);
+    lane_add_gram(H, axes, known, gram);
+    lane_cholesky(H, S, root);
+    lane_triangle_product(H, root, wishart, product);
+    lane_add_gram(H, product, gram);
+    double* sum = block.sums.data() + gram_sum() * kLanes;
+    if (first) {
+      std::copy_n(gram, triangle(H) * kLanes, sum);
+    } else {
+      lane_merge(H, turn, frame, gram, sum, s.merge.data());
+    }
+  }
+
+  /// Eight samples: their gradient coefficients, and what these add to every sum.
+  void run_group(std::int64_t step, std::int64_t g, int axes, const double* u, double* known,
+                 double* S, double* sums, Scratch& s) const {
+    const int H = problem_.H(), L = problem_.L();
+    const auto group = static_cast<std::uint64_t>(step * groups_ + g);
+    fill_normals(key(Purpose::sgd_noise), group, L * (columns_ + axes), s.x.data());
+    add_signal(group, s);
+    double *x = s.x.data(), *y = x + at(L * columns_) * kLanes, *weights = s.weights.data();
+    double *mean = s.mean.data(), *residual = mean + at(L) * kLanes,
+           *state = residual + at(L) * kLanes;
+    lane_scores(W_.data(), columns_, H, columns_, x, L, 0, weights);
+    const ActivationKernels kernels = problem_.activation().kernels();
+    kernels.forward(H, L, state_.b.data(), state_.v, weights, state, mean);
+    alignas(64) double active[kLanes];
+    for (int i = 0; i < kLanes; ++i) active[i] = g * kLanes + i < setting_.batch ? 1.0 : 0.0;
+    lane_residual(L, columns_, x, axes, u, y, 2.0 / static_cast<double>(setting_.dimension), active,
+                  mean, residual, sums + loss_sum() * kLanes);
+    kernels.backward(H, L, state_.v, residual, weights, state, sums + b_sum() * kLanes,
+                     sums + v_sum() * kLanes);
+    lane_outer(H, columns_, columns_, L, 1, weights, 0, x, 0, sums);
+    if (axes == 0) return;
+    lane_outer(H, axes, axes, L, 1, weights, 0, y, 0, known);
+    lane_project(H, L, mean, weights);
+    lane_add_gram(H, L, weights, S);
+  }
+
+  /// Sums over blocks and lanes, and the step itself.
+  BatchLoss update(std::int64_t step) {
+    const int H = problem_.H(), F = problem_.F();
+    double* total = blocks_[0].sums.data();
+    Scratch& s = scratch_[0];
+    int merges = 0;
+    const int merges_a_step = static_cast<int>(blocks_.size()) + 3;
+    const auto merge = [&](const double* other) {
+      if (axes_ == 0) return;
+      const auto group = static_cast<std::uint64_t>(step * merges_a_step + merges++);
+      const int numbers = H * (H - 1) / 2 + H * H + H;
+      fill_normals(key(Purpose::sgd_merge), group, numbers, s.frame.data());
+      fill_uniforms(key(Purpose::sgd_merge_choice), group, H, s.choice.data());
+      FrameDraw draw({setting_.seed, Purpose::sgd_retry, setting_.run | kMergeRetry}, group,
+                     s.frame.data(), s.choice.data());
+      draw.triangle(H, beyond_ - H, s.chunk.data());
+      lane_merge(H, draw.square(H), s.chunk.data(), other, total + gram_sum() * kLanes,
+                 s.merge.data());
+    };
+    for (std::size_t i = 1; i < blocks_.size(); ++i) {
+      const double* other = blocks_[i].sums.data();
+      for (std::size_t j = 0; j < gram_sum() * kLanes; ++j) total[j] += other[j];
+      merge(other + gram_sum() * kLanes);
+    }
+    AlignedVector shifted(triangle(H) * kLanes);
+    for (int half = kLanes / 2; half > 0 && axes_ > 0; half /= 2) {
+      for (std::size_t j = 0; j < triangle(H); ++j) {
+        double* K = total + (gram_sum() + j) * kLanes;
+        for (int i = 0; i < kLanes; ++i) {
+          shifted[j * kLanes + at(i)] = i < half ? K[i + half] : 0.0;
+        }
+      }
+      merge(shifted.data());
+    }
+    const auto sum = [&](std::size_t group) {
+      double out = 0;
+      for (std::size_t i = 0; i < kLanes; ++i) out += total[group * kLanes + i];
+      return out;
+    };
+    const double n = static_cast<double>(setting_.batch), rate = setting_.rate / n;
+    Matrix gradient(H, columns_), M(H, H + (axes_ > 0 ? H : rest_));
+    for (int h = 0; h < H; ++h) {
+      for (int k = 0; k < columns_; ++k) gradient(h, k) = sum(at(h * columns_ + k));
+    }
+    state_.U -= rate * gradient.leftCols(F);
+    M.leftCols(H) = state_.Lambda - rate * gradient.middleCols(F, H);
+    if (axes_ > 0) {
+      lane_cholesky(H, total + gram_sum() * kLanes, s.chunk.data());
+      for (int i = 0; i < H; ++i) {
+        for (int j = 0; j < H; ++j) {
+          M(i, H + j) = j <= i ? -rate * s.chunk[(triangle(i) + at(j)) * kLanes] : 0.0;
+        }
+      }
+    } else {
+      M.rightCols(rest_) = -rate * gradient.rightCols(rest_);
+    }
+    state_.Lambda = triangular_root(M);
+    const ActivationInfo& info = problem_.activation().info();
+    if (info.trains_b) {
+      for (int h = 0; h < H; ++h) state_.b[h] -= rate * sum(b_sum() + at(h));
+    }
+    if (info.trains_v) state_.v -= rate * sum(v_sum());
+    const double mean = sum(loss_sum()) / n, square = sum(loss_sum() + 1) / n;
+    return {mean, n > 1 ? std::sqrt(std::max(0.0, square - mean * mean) / (n - 1)) : HUGE_VAL};
+  }
+
+  static constexpr std::uint32_t kMergeRetry = 1u << 23;
+
+  const Problem problem_;
+  const SgdSetting setting_;
+  const Workers& workers_;
+  SgdState state_;
+  int axes_ = 0, rest_ = 0, columns_ = 0;
+  double beyond_ = 0;  ///< D'
+  std::int64_t groups_ = 0, per_chunk_ = 0, chunks_ = 0, chunks_per_block_ = 0;
+  Matrix W_;
+  std::vector<Block> blocks_;
+  std::vector<Scratch> scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<SgdMethod> make_reduced(const Problem& problem, const SgdSetting& setting,
+                                        const SgdState& start, const Workers& workers) {
+  return std::make_unique<Reduced>(problem, setting, start, workers);
+}
+
+}  // namespace headflow

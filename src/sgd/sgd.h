@@ -1,0 +1,82 @@
+#pragma once
+
+// Independent runs of SGD, recorded at chosen steps. All runs advance together, so that what there
+// is can be saved at any time and taken up again.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sgd/method.h"
+
+namespace headflow {
+
+/// The [sgd] table of a configuration.
+struct SgdOptions {
+  std::string method = "reduced";  ///< reduced or direct
+  std::int64_t dim = 10'000;       ///< D
+  std::int64_t batch = 10'000;     ///< samples of a step
+  double lr = 0.02;                ///< learning rate gamma
+  std::int64_t steps = 0;          ///< 0: tau / lr
+  double tau = 100.0;              ///< training time lr * steps, if steps is 0
+  int runs = 1;                    ///< independent runs
+  std::string init = "law";        ///< start: law (the exact law of the overlaps) or point
+  int outputs = 200;               ///< output times besides 0
+  std::string spacing = "linear";  ///< of the output times: linear or log
+  std::string loss = "batch";      ///< batch, or population: that, too, by an engine
+
+  /// Throws OptionError for the first option that breaks a rule.
+  void check(const Problem& problem) const;
+  std::int64_t total_steps() const;
+  /// Steps after which the state is recorded: 0, ..., total_steps().
+  std::vector<std::int64_t> output_steps() const;
+};
+
+struct SgdRecord {
+  SgdState state;
+  BatchLoss loss;  ///< of the next batch
+};
+
+/// What a run depends on, at a step where all runs are.
+struct SgdCheckpoint {
+  std::int64_t step = 0;                         ///< taken so far
+  std::vector<std::vector<double>> saved;        ///< [run]
+  std::vector<std::vector<SgdRecord>> recorded;  ///< [run][output]
+};
+
+class Sgd {
+ public:
+  /// One start for each run.
+  Sgd(const Problem& problem, const SgdOptions& options, std::uint64_t seed, int threads,
+      const std::vector<SgdState>& starts);
+
+  /// Starts from the exact law of the overlaps, one for each run.
+  static std::vector<SgdState> starts(const Problem& problem, const SgdOptions& options,
+                                      std::uint64_t seed);
+
+  bool finished() const { return next_ == output_steps_.size() || diverged_; }
+  /// Goes on to the next output, or for about a second of work if that is less.
+  void advance();
+
+  std::int64_t step() const { return step_; }  ///< taken so far
+  bool diverged() const { return diverged_; }
+  const std::vector<std::int64_t>& output_steps() const { return output_steps_; }
+  const std::vector<std::vector<SgdRecord>>& recorded() const { return recorded_; }
+
+  SgdCheckpoint checkpoint() const;
+  /// The runs then go on as if they had never stopped.
+  void restore(const SgdCheckpoint& checkpoint);
+
+ private:
+  SgdOptions options_;
+  Workers workers_;
+  std::vector<std::unique_ptr<SgdMethod>> runs_;
+  std::vector<std::int64_t> output_steps_;
+  std::vector<std::vector<SgdRecord>> recorded_;
+  std::size_t next_ = 0;  ///< output
+  std::int64_t step_ = 0, steps_at_once_ = 1;
+  bool diverged_ = false;
+};
+
+}  // namespace headflow
