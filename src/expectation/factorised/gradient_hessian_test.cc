@@ -15,13 +15,13 @@ namespace {
 using testing::Draw;
 using testing::flatten;
 
-// Differences are of fourth order.
 #ifdef HEADFLOW_SANITIZE
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
 
+// Differences are of fourth order.
 constexpr double kStep = 5e-3, kClose = 1e-7, kSymmetric = 1e-8;
 
 Factorised make_factorised(const Problem& problem, int threads = 1, double tolerance = 1e-10) {
