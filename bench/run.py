@@ -4,7 +4,7 @@
     bench/run.py <headflow_bench binary>
 
 Runs the pieces in alternating rounds, pinned to one core, because a shared machine drifts;
-prints the report on them (report.py, report_factorised.py), writes it into docs/performance.md and
+prints the report on them (report.py, report_factorised.py, report_sgd.py), writes it into docs/performance.md and
 draws work against precision (work_precision.py).
 """
 
@@ -18,10 +18,12 @@ from pathlib import Path
 
 from report import case_name, report
 from report_factorised import report_factorised
+from report_sgd import report_sgd
 from work_precision import draw_work_precision
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER = ROOT / "bench" / "peers" / "torch_loss_gradient.py"
+SGD_PEER = ROOT / "bench" / "peers" / "torch_sgd.py"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
@@ -79,6 +81,11 @@ class Measurements:
                 for key, value in numbers.items():
                     self.add(f"{name}/{quantity}_{key}", value)
 
+    def torch_sgd(self, core, seed):
+        output = json.loads(run(["/usr/bin/python3", SGD_PEER, f"--seed={seed}"], core))
+        for name, ns in output["ns_per_sample"].items():
+            self.add(f"torch_sgd/{name}", ns)
+
     def torch_work(self, core, repetitions, seed):
         """Times and gradients of torch with several numbers of samples."""
         output = json.loads(run(
@@ -102,9 +109,10 @@ def measure(binary, rounds, core, min_time, repetitions):
     data = Measurements()
     for r in range(rounds):
         print(f"round {r + 1} of {rounds}", file=sys.stderr, flush=True)
-        data.benchmark(binary, "-standard_error|2_thread|factorised|length|accuracy|work|exact", core,
-                       min_time)
-        data.benchmark(binary, "^(factorised|length)/", core, min_time / 3)
+        data.benchmark(binary, "-standard_error|2_thread|factorised|length|accuracy|work|exact|sgd",
+                       core, min_time)
+        data.benchmark(binary, "^(factorised|length|sgd)/", core, min_time / 3)
+        data.torch_sgd(core, seed=r + 1)
         data.torch(core, repetitions, seed=r + 1)
         data.benchmark(binary, "float64/._thread|fma_peak", None, min_time, prefix="free/")
     print("errors, work and precision", file=sys.stderr, flush=True)
@@ -116,7 +124,7 @@ def measure(binary, rounds, core, min_time, repetitions):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", type=Path, help="headflow_bench")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--min-time", type=float, default=0.15, help="seconds a benchmark")
     parser.add_argument("--repetitions", type=int, default=7, help="of torch in a round")
@@ -125,7 +133,7 @@ def main():
 
     data = measure(options.binary.resolve(), options.rounds, options.core, options.min_time,
                    options.repetitions)
-    text = f"{report(data, options.rounds)}\n\n{report_factorised(data)}"
+    text = "\n\n".join([report(data, options.rounds), report_factorised(data), report_sgd(data)])
     print(text)
     page = options.doc.read_text()
     head, begin, rest = page.partition(BEGIN)
