@@ -59,7 +59,9 @@ TEST(SgdFrames, ChiNumbersHaveTheirLaw) {
     const double bound = kolmogorov_bound(kDraws);
     EXPECT_LT(distance_from_chi(lanes, dof), bound);
     EXPECT_LT(distance_from_chi(scalar, dof), bound);
-    if (dof < 4) EXPECT_GT(distance_from_chi(lanes, dof + 1), bound) << "control";
+    if (dof < 4) {
+      EXPECT_GT(distance_from_chi(lanes, dof + 1), bound) << "control";
+    }
   }
 }
 

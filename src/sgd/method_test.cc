@@ -95,7 +95,9 @@ TEST(SgdStep, DirectAgreesWithAutomaticDifferentiation) {
       if (problem.activation().info().trains_b) {
         EXPECT_LE((after.b - (start.b - want.b)).cwiseAbs().maxCoeff(), 1e-12);
       }
-      if (problem.activation().info().trains_v) EXPECT_NEAR(after.v, start.v - want.v, 1e-12);
+      if (problem.activation().info().trains_v) {
+        EXPECT_NEAR(after.v, start.v - want.v, 1e-12);
+      }
     }
   }
 }

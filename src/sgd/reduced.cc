@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/aligned.h"
 #include "core/error.h"
@@ -29,17 +30,33 @@ namespace {
 
 std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
+/// The law of C^T theta, if that of theta is a mixture.
+std::optional<GaussianMixture> in_frame(const Prior& prior, const Matrix& C) {
+  const auto* mixture = dynamic_cast<const GaussianMixture*>(&prior);
+  if (!mixture) return std::nullopt;
+  std::vector<MixtureComponent> components = mixture->components();
+  for (MixtureComponent& component : components) {
+    component.mean = (C.transpose() * component.mean).eval();
+    component.factor = (C.transpose() * component.factor).eval();
+  }
+  return GaussianMixture(std::move(components));
+}
+
 /// Axes of a chunk: more of them cost L normals each a sample, fewer need more merges.
 int chunk_axes(int H, int L) {
   const double merge = H * (H + 1.0) + H * H;  // random numbers of a chunk's triangle and merge
-  return std::clamp(static_cast<int>(std::lround(std::sqrt(merge / L))), 1, 16);
+  return std::clamp(static_cast<int>(std::lround(std::sqrt(merge / L))), 2, 16);
 }
 
 class Reduced final : public SgdMethod {
  public:
   Reduced(const Problem& problem, const SgdSetting& setting, const SgdState& start,
           const Workers& workers)
-      : problem_(problem), setting_(setting), workers_(workers), state_(start) {
+      : problem_(problem),
+        setting_(setting),
+        workers_(workers),
+        state_(start),
+        signal_(in_frame(problem.prior(), start.C)) {
     const int H = problem.H(), F = problem.F(), L = problem.L();
     const std::int64_t beyond = setting.dimension - F - H;
     if (beyond < 0) {
@@ -64,7 +81,7 @@ class Reduced final : public SgdMethod {
       s.x.resize(at(L * (columns_ + axes_)) * kLanes);
       s.weights.resize(at(H * L) * kLanes);
       s.mean.resize(at(2 * L + H) * kLanes);
-      s.theta.resize(at(F + 1) * kLanes);
+      s.theta.resize(at(F + 1) * kLanes + 2 * at(F));
       s.frame.resize(frame_numbers(axes_) * kLanes);
       s.choice.resize(at(axes_ + 2 * H) * kLanes);
       s.chunk.resize((triangle(axes_) + at(H * axes_) + 6 * triangle(H)) * kLanes);
@@ -101,6 +118,7 @@ class Reduced final : public SgdMethod {
       std::copy_n(from, part->size(), part->data());
       from += part->size();
     }
+    signal_ = in_frame(problem_.prior(), state_.C);
     std::copy_n(from, state_.b.size(), state_.b.data());
     state_.v = from[state_.b.size()];
   }
@@ -165,21 +183,26 @@ class Reduced final : public SgdMethod {
     int chi_ = 0;
   };
 
+  /// Adds the signal to the first token, the relevant one: theta of the frame is C^T theta.
   void add_signal(std::uint64_t group, Scratch& s) const {
     const int F = problem_.F();
     double *uniform = s.theta.data(), *normals = uniform + kLanes;
     fill_uniforms(key(Purpose::sgd_signal_choice), group, 1, uniform);
-    const Prior& prior = problem_.prior();
-    if (prior.uses_normals()) fill_normals(key(Purpose::sgd_signal), group, F, normals);
-    Vector z(F), theta(F);
+    if (problem_.prior().uses_normals()) fill_normals(key(Purpose::sgd_signal), group, F, normals);
+    double *z = normals + F * kLanes, *theta = z + F;
     for (int i = 0; i < kLanes; ++i) {
       for (int f = 0; f < F; ++f) z[f] = normals[f * kLanes + i];
-      prior.sample(uniform[i], z.data(), theta.data());
-      for (int f = 0; f < F; ++f) {
-        double sum = 0;
-        for (int k = f; k < F; ++k) sum += state_.C(k, f) * theta[k];
-        s.x[at(f * kLanes + i)] += sum;  // the relevant token is the first
+      if (signal_) {
+        signal_->sample(uniform[i], z, theta);
+      } else {
+        problem_.prior().sample(uniform[i], z, theta);
+        for (int f = 0; f < F; ++f) {  // C^T is upper triangular: in place, from above
+          double sum = 0;
+          for (int k = f; k < F; ++k) sum += state_.C(k, f) * theta[k];
+          theta[f] = sum;
+        }
       }
+      for (int f = 0; f < F; ++f) s.x[at(f * kLanes + i)] += theta[f];
     }
   }
 
@@ -338,6 +361,7 @@ class Reduced final : public SgdMethod {
   const SgdSetting setting_;
   const Workers& workers_;
   SgdState state_;
+  std::optional<GaussianMixture> signal_;
   int axes_ = 0, rest_ = 0, columns_ = 0;
   double beyond_ = 0;  ///< D'
   std::int64_t groups_ = 0, per_chunk_ = 0, chunks_ = 0, chunks_per_block_ = 0;
