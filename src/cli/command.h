@@ -31,7 +31,7 @@ struct Command {
   const char* name;
   const char* summary;                ///< one line, in the list of commands
   const char* description;            ///< what it does, for --help
-  std::vector<std::string> sections;  ///< keys that are its flags
+  std::vector<std::string> sections;  ///< keys that are its flags: "run", or one, "flow.rtol"
   bool takes_file;                    ///< a configuration file as positional argument
   bool takes_only;                    ///< --only
   int (*run)(Invocation& call);
@@ -41,6 +41,7 @@ const Command& loss_command();
 const Command& bayes_command();
 const Command& flow_command();
 const Command& sgd_command();
+const Command& compare_command();
 const Command& paper_command();
 
 /// integrate_flow with a progress bar; Ctrl-C stops it and keeps what there is.

@@ -12,8 +12,9 @@ namespace headflow::cli {
 namespace {
 
 const std::vector<const Command*>& commands() {
-  static const std::vector<const Command*> all = {
-      &loss_command(), &bayes_command(), &flow_command(), &sgd_command(), &paper_command()};
+  static const std::vector<const Command*> all = {&loss_command(),    &bayes_command(),
+                                                  &flow_command(),    &sgd_command(),
+                                                  &compare_command(), &paper_command()};
   return all;
 }
 
@@ -35,7 +36,7 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
   }
   for (const std::string& section : command.sections) {
     for (const Key& key : call.session.keys.all()) {
-      if (key.section != section) continue;
+      if (key.section != section && key.full_name() != section) continue;
       auto flag = std::make_unique<Flag>(Flag{&key, nullptr, {}});
       static constexpr const char* kTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS"};
       std::string help = key.help;
@@ -44,7 +45,7 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
       }
       flag->option = app.add_option(key.flag(), flag->text, help)
                          ->type_name(kTypes[static_cast<int>(key.kind)])
-                         ->group("[" + section + "]");
+                         ->group("[" + key.section + "]");
       flags.push_back(std::move(flag));
     }
   }

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/sgd_runs.h"
 #include "core/error.h"
 #include "io/result_file.h"
 
@@ -21,6 +24,23 @@ void apply(const PaperRun& run, Keys& keys) {
   }
 }
 
+/// A flow into its result file.
+int run_flow(Invocation& call, const std::string& label) {
+  const Session& session = call.session;
+  const Problem problem(session.problem);
+  const Point start = session.flow_start(problem);
+  const std::unique_ptr<Engine> engine =
+      make_flow_engine(problem, session.engine, session.flow, start);
+  Trajectory trajectory;
+  const FlowSummary summary =
+      run_with_progress(*engine, start, session.flow, trajectory, label, call.quiet);
+  if (summary.outcome == FlowOutcome::interrupted) return kInterrupted;
+  write_flow_result(session.output, *engine, trajectory, summary,
+                    {session.flow_configuration(), call.command_line, session.engine.seed});
+  if (!call.quiet) fmt::print(stderr, "{}: {}\n", label, summary.brief());
+  return summary.outcome == FlowOutcome::diverged ? kDiverged : kSuccess;
+}
+
 int run(Invocation& call) {
   const std::vector<PaperRun> runs = paper_runs(call.only);
   std::string folder = call.session.output;
@@ -32,39 +52,35 @@ int run(Invocation& call) {
   auto report = nlohmann::ordered_json::array();
   int worst = kSuccess;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    Session session;
-    apply(runs[i], session.keys);
-    session.engine.threads = call.session.engine.threads;
-    const std::string path = folder + "/" + runs[i].name + ".nc";
-    const std::string configuration = session.flow_configuration();
+    Invocation one;
+    apply(runs[i], one.session.keys);
+    one.session.engine.threads = call.session.engine.threads;
+    one.session.output = folder + "/" + runs[i].name + ".nc";
+    one.command_line = call.command_line;
+    one.quiet = call.quiet;
     const std::string label = fmt::format("[{}/{}] {}", i + 1, runs.size(), runs[i].name);
-    if (is_result_of(path, configuration)) {
+    const auto begin = std::chrono::steady_clock::now();
+    const bool compares = runs[i].command == "compare";
+    if (is_result_of(one.session.output, compares ? one.session.compare_configuration()
+                                                  : one.session.flow_configuration())) {
       if (!call.quiet) fmt::print(stderr, "{}: up to date\n", label);
-      report.push_back({{"run", runs[i].name}, {"file", path}, {"outcome", "up to date"}});
+      report.push_back(
+          {{"run", runs[i].name}, {"file", one.session.output}, {"outcome", "up to date"}});
       continue;
     }
-    const Problem problem(session.problem);
-    const Point start = session.flow_start(problem);
-    const std::unique_ptr<Engine> engine =
-        make_flow_engine(problem, session.engine, session.flow, start);
-    Trajectory trajectory;
-    const FlowSummary summary =
-        run_with_progress(*engine, start, session.flow, trajectory, label, call.quiet);
-    if (summary.outcome == FlowOutcome::interrupted) {
+    const int code = compares ? run_comparison(one, label) : run_flow(one, label);
+    if (code == kInterrupted) {
       fmt::print(stderr, "interrupted; run the same command again to go on with {}\n",
                  runs[i].name);
-      return kInterrupted;
+      return code;
     }
-    if (summary.outcome == FlowOutcome::diverged) worst = kDiverged;
-    write_flow_result(path, *engine, trajectory, summary,
-                      {configuration, call.command_line, session.engine.seed});
-    if (!call.quiet) fmt::print(stderr, "{}: {}\n", label, summary.brief());
+    worst = std::max(worst, code);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     report.push_back({{"run", runs[i].name},
-                      {"file", path},
-                      {"outcome", to_string(summary.outcome)},
-                      {"loss", trajectory.loss.back()},
-                      {"loss_error", trajectory.loss_error.back()},
-                      {"seconds", summary.seconds}});
+                      {"file", one.session.output},
+                      {"outcome", code == kSuccess ? "done" : "diverged"},
+                      {"seconds", seconds}});
   }
   if (call.json) fmt::print("{}\n", report.dump(2));
   if (!call.quiet) fmt::print(stderr, "results in {}\n", folder);
@@ -77,7 +93,8 @@ const Command& paper_command() {
   static const Command command{
       "paper",
       "compute the data of the paper's figures",
-      "Runs what the paper's figures need (now: 2 and 15) and writes one result file a run into\n"
+      "Runs what the paper's figures need (now: 1, 2, 9, 10, 15 and finite-rate) and writes one "
+      "result file a run into\n"
       "the folder given by --output (results/paper). Runs that are up to date are kept.\n"
       "make paper does this and draws the pictures.\n",
       {"result", "program"},

@@ -145,7 +145,7 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
                 const std::string& label) {
   using Clock = std::chrono::steady_clock;
   const Session& session = call.session;
-  const std::string configuration = session.sgd_configuration();
+  const std::string configuration = session.compare_configuration();
   const std::string saved = session.output.empty() ? "" : checkpoint_path(session.output);
   Sgd sgd(problem, session.sgd, session.engine.seed, session.engine.threads, starts);
   if (!saved.empty()) {

@@ -22,4 +22,7 @@ std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem)
 SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vector<SgdState>& starts,
                 const std::string& label);
 
+/// SGD and its limits from the same starts; prints, writes and returns as a command does.
+int run_comparison(Invocation& call, const std::string& label);
+
 }  // namespace headflow::cli

@@ -145,6 +145,7 @@ void FlowOptions::check() const {
 }
 
 std::vector<double> output_times(const FlowOptions& options) {
+  if (!options.times.empty()) return options.times;
   std::vector<double> times{0.0};
   const double n = options.outputs;
   for (int i = 1; i <= options.outputs; ++i) {

@@ -41,6 +41,7 @@ struct FlowOptions {
   int outputs = 200;               ///< output times besides tau = 0
   std::string spacing = "linear";  ///< of the output times: linear or log
   double first_output = 0.1;       ///< first output time after 0 when spacing is log
+  std::vector<double> times;       ///< if not empty, the output times: ascending, from 0 to `time`
 
   /// Throws OptionError for the first option that breaks a rule.
   void check() const;

@@ -13,7 +13,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// Heads in the plane (k*_1, k*_2): softmax, flipping spike, L = 4, nu = 2, 2.
 PaperRun plane_run(int heads) {
-  return {fmt::format("plane_softmax_flipping_H{}", heads),
+  return {fmt::format("plane_softmax_flipping_H{}", heads), "flow",
           Settings{{"problem.activation", "softmax"},
                    {"problem.prior", "flipping"},
                    {"problem.tokens", "4"},
@@ -32,9 +32,75 @@ PaperRun plane_run(int heads) {
                    {"flow.outputs", "400"}}};
 }
 
+/// SGD at D = N = 10^4 over the flow, until every head has found its place.
+PaperRun sgd_run(const std::string& name, const std::string& activation, const std::string& prior,
+                 const std::string& nu, int tokens, int heads, double tau) {
+  return {name, "compare",
+          Settings{{"problem.activation", activation},
+                   {"problem.prior", prior},
+                   {"problem.tokens", fmt::format("{}", tokens)},
+                   {"problem.heads", fmt::format("{}", heads)},
+                   {"problem.features", "2"},
+                   {"problem.nu", nu},
+                   {"problem.eta", "1"},
+                   {"run.tolerance", "1e-5"},
+                   {"run.seed", "1"},
+                   {"sgd.dim", "10000"},
+                   {"sgd.batch", "10000"},
+                   {"sgd.lr", "0.02"},
+                   {"sgd.tau", fmt::format("{}", tau)},
+                   {"sgd.runs", "3"},
+                   {"sgd.spacing", "log"},
+                   {"sgd.outputs", "120"}}};
+}
+
+/// Where the learning rate is not small: kappa = lr D / N of 0.5 and 5.
+PaperRun finite_rate_run(const std::string& name, int batch) {
+  return {name, "compare",
+          Settings{{"problem.activation", "softmax"},
+                   {"problem.prior", "flipping"},
+                   {"problem.tokens", "4"},
+                   {"problem.heads", "2"},
+                   {"problem.features", "2"},
+                   {"problem.nu", "2,1"},
+                   {"problem.eta", "1"},
+                   {"run.tolerance", "1e-3"},
+                   {"run.seed", "1"},
+                   {"sgd.dim", "2000"},
+                   {"sgd.batch", fmt::format("{}", batch)},
+                   {"sgd.lr", "0.5"},
+                   {"sgd.tau", "20"},
+                   {"sgd.runs", "20"},
+                   {"sgd.outputs", "40"},
+                   {"compare.theory", "flow,kappa,map"}}};
+}
+
+constexpr const char* kActivations[] = {"softmax", "softmax-1", "b-softmax"};
+
+std::string sgd_name(int figure, const std::string& activation) {
+  return fmt::format("sgd_fig{:02}_{}", figure, activation);
+}
+
+std::vector<std::string> sgd_names(int figure) {
+  std::vector<std::string> out;
+  for (const char* activation : kActivations) out.push_back(sgd_name(figure, activation));
+  return out;
+}
+
 const std::vector<PaperRun>& all_runs() {
-  static const std::vector<PaperRun> runs = {plane_run(2), plane_run(4), plane_run(5),
-                                             plane_run(8)};
+  static const std::vector<PaperRun> runs = [] {
+    std::vector<PaperRun> out = {plane_run(2), plane_run(4), plane_run(5), plane_run(8)};
+    out.push_back(sgd_run(sgd_name(1, "softmax"), "softmax", "flipping", "2,2", 10, 2, 200));
+    for (const char* activation : kActivations) {
+      out.push_back(sgd_run(sgd_name(9, activation), activation, "flipping", "2,2", 5, 2, 100));
+    }
+    for (const char* activation : kActivations) {
+      out.push_back(sgd_run(sgd_name(10, activation), activation, "gaussian", "8,2", 5, 4, 100));
+    }
+    out.push_back(finite_rate_run("finite_rate_N2000", 2000));
+    out.push_back(finite_rate_run("finite_rate_N200", 200));
+    return out;
+  }();
   return runs;
 }
 
@@ -45,10 +111,16 @@ const std::vector<PaperFigure>& paper_figures() {
       "plane_softmax_flipping_H2", "plane_softmax_flipping_H4", "plane_softmax_flipping_H5",
       "plane_softmax_flipping_H8"};
   static const std::vector<PaperFigure> figures = {
+      {"1", "SGD over the flow, softmax, flipping spike, L = 10", {sgd_name(1, "softmax")}},
       {"2",
        "Evolution of the heads, flipping spike",
        {"plane_softmax_flipping_H2", "plane_softmax_flipping_H5", "plane_softmax_flipping_H8"}},
-      {"15", "Heads in the plane for H = 2, 4, 5, 8, flipping spike", plane}};
+      {"9", "SGD over the flow, flipping spike, three activations", sgd_names(9)},
+      {"10", "SGD over the flow, Gaussian prior, four heads, three activations", sgd_names(10)},
+      {"15", "Heads in the plane for H = 2, 4, 5, 8, flipping spike", plane},
+      {"finite-rate",
+       "SGD at a finite learning rate, and its limits",
+       {"finite_rate_N2000", "finite_rate_N200"}}};
   return figures;
 }
 

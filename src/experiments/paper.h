@@ -9,13 +9,14 @@
 namespace headflow {
 
 struct PaperRun {
-  std::string name;  ///< of the result file, without ".nc"
+  std::string name;     ///< of the result file, without ".nc"
+  std::string command;  ///< flow or compare
   /// Keys and values, as flags would give them.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
 struct PaperFigure {
-  std::string id;
+  std::string id;  ///< its number in the paper, or a name if it is not there
   std::string title;
   std::vector<std::string> runs;  ///< names
 };

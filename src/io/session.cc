@@ -118,6 +118,10 @@ Session::Session() {
       "sgd", "loss", sgd.loss,
       "recorded loss: batch, or population (that of the limit of large D, by [run] engine, too)");
 
+  keys.add("compare", "theory", theory,
+           "what SGD is compared with, separated by commas: flow (gradient flow), kappa (the flow "
+           "that keeps the noise, kappa = lr dim / batch), map (its one-step map)");
+
   keys.add("program", "memory", engine.memory,
            "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
   keys.add("program", "threads", engine.threads,

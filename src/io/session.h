@@ -34,6 +34,7 @@ struct Session {
   SgdOptions sgd;
   std::string output;                ///< result file
   std::string save_init;             ///< file for the start of SGD
+  std::string theory = "flow";       ///< what SGD is compared with
   double checkpoint_seconds = 60.0;  ///< between two checkpoints of SGD
 
   Keys keys;
@@ -43,6 +44,11 @@ struct Session {
 
   /// The configuration that reproduces runs of SGD.
   std::string sgd_configuration() const { return keys.toml({"problem", "run", "point", "sgd"}); }
+
+  /// The configuration that reproduces a comparison.
+  std::string compare_configuration() const {
+    return keys.toml({"problem", "run", "point", "sgd", "compare"});
+  }
 
   /// If flow.init_from is given, reads that file into [point] and problem.p, and flow.init becomes
   /// "point": the configuration then reproduces the run without the file. Call it before the

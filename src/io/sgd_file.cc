@@ -40,13 +40,11 @@ NetcdfWriter::Attributes error_of(const std::string& long_name, const std::strin
 
 }  // namespace
 
-void write_sgd_result(const std::string& path, const Problem& problem, const SgdOptions& options,
-                      const std::vector<std::int64_t>& output_steps,
-                      const std::vector<std::vector<SgdRecord>>& recorded,
-                      const PopulationLoss& population, const SgdSummary& summary,
-                      const Provenance& provenance) {
+void write_sgd_runs(NetcdfWriter& file, const Problem& problem, const SgdOptions& options,
+                    const std::vector<std::int64_t>& output_steps,
+                    const std::vector<std::vector<SgdRecord>>& recorded,
+                    const PopulationLoss& population, const SgdSummary& summary) {
   const std::size_t outputs = recorded.front().size();
-  NetcdfWriter file;
   file.dimension("run", recorded.size());
   file.dimension("time", outputs);
   write_axes(file, problem);
@@ -93,7 +91,6 @@ void write_sgd_result(const std::string& path, const Problem& problem, const Sgd
                   error_of("error of the population loss", population.error_kind));
     file.attribute("engine", population.engine);
   }
-  write_provenance(file, "headflow: runs of SGD", "headflow-sgd", provenance);
   file.attribute("method", options.method);
   file.attribute("dim", static_cast<double>(options.dim));
   file.attribute("batch", static_cast<long long>(options.batch));
@@ -101,6 +98,16 @@ void write_sgd_result(const std::string& path, const Problem& problem, const Sgd
   file.attribute("outcome", summary.outcome);
   file.attribute("steps", static_cast<long long>(summary.steps));
   file.attribute("seconds", summary.seconds);
+}
+
+void write_sgd_result(const std::string& path, const Problem& problem, const SgdOptions& options,
+                      const std::vector<std::int64_t>& output_steps,
+                      const std::vector<std::vector<SgdRecord>>& recorded,
+                      const PopulationLoss& population, const SgdSummary& summary,
+                      const Provenance& provenance) {
+  NetcdfWriter file;
+  write_sgd_runs(file, problem, options, output_steps, recorded, population, summary);
+  write_provenance(file, "headflow: runs of SGD", "headflow-sgd", provenance);
   file.write(path);
 }
 

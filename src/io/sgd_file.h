@@ -21,6 +21,12 @@ struct SgdSummary {
   double seconds = 0;  ///< of this process
 };
 
+/// The variables and attributes of runs of SGD.
+void write_sgd_runs(NetcdfWriter& file, const Problem& problem, const SgdOptions& options,
+                    const std::vector<std::int64_t>& output_steps,
+                    const std::vector<std::vector<SgdRecord>>& recorded,
+                    const PopulationLoss& population, const SgdSummary& summary);
+
 /// Writes runs of SGD as netCDF-4. Throws FileError.
 void write_sgd_result(const std::string& path, const Problem& problem, const SgdOptions& options,
                       const std::vector<std::int64_t>& output_steps,

@@ -177,7 +177,7 @@ void Factorised::adapt(const Point& point) {
     const double error = kSafety * difference(values(*nodes_), best) + kRounding;
     if (error <= tolerance_) {
       const double spare = std::min(kMostSpare, std::log(kMargin * tolerance_ / error));
-      for (const double part : {1.0, 0.8, 0.5}) {
+      for (const double part : {1.0, 0.9, 0.8, 0.65, 0.5}) {
         if (spare > 0 && coarsen(digits - part * spare, best)) break;
       }
       return;

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/sgd_runs.h"
+#include "core/error.h"
+#include "core/suggest.h"
+#include "io/atomic_file.h"
+#include "io/comparison_file.h"
+
+namespace headflow::cli {
+namespace {
+
+std::vector<std::string> theory_names(const std::string& text) {
+  static const std::vector<std::string> known = {"flow", "kappa", "map"};
+  std::vector<std::string> out;
+  std::stringstream stream(text);
+  for (std::string name; std::getline(stream, name, ',');) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
+    }
+    out.push_back(name);
+  }
+  if (out.empty()) throw OptionError("compare.theory", in_quotes(text), one_of(known, text));
+  return out;
+}
+
+/// The theory's trajectory from where a run started, at the times of its records.
+Theory follow(const Invocation& call, const std::string& name, const SgdRuns& runs) {
+  const Session& session = call.session;
+  Theory out{name, {}, {}, "", ""};
+  for (std::size_t run = 0; run < runs.recorded.size(); ++run) {
+    const SgdState& first = runs.recorded[run].front().state;
+    ProblemOptions options = session.problem;
+    options.p = first.p();
+    const Problem problem(options);
+    const Point start = problem.frame().enter({first.m(), first.Lambda, first.b, first.v});
+    FlowOptions flow = session.flow;
+    flow.times.clear();
+    for (std::size_t i = 0; i < runs.recorded[run].size(); ++i) {
+      flow.times.push_back(session.sgd.lr * static_cast<double>(runs.output_steps[i]));
+    }
+    if (flow.times.size() < 2) flow.times.push_back(session.sgd.lr);
+    flow.time = flow.times.back();
+    flow.gradient_tolerance = 0;
+    flow.integrator = name == "flow" ? "implicit" : name == "kappa" ? "explicit" : "map";
+    flow.step = session.sgd.lr;
+    if (name != "flow") {
+      flow.kappa = session.sgd.lr * static_cast<double>(session.sgd.dim) /
+                   static_cast<double>(session.sgd.batch);
+    }
+    const auto engine = make_flow_engine(problem, session.engine, flow, start);
+    Trajectory trajectory;
+    const std::string label = fmt::format("{} [{}/{}]", name, run + 1, runs.recorded.size());
+    const FlowSummary summary =
+        run_with_progress(*engine, start, flow, trajectory, label, call.quiet);
+    if (summary.outcome == FlowOutcome::diverged && !call.quiet) {
+      fmt::print(stderr, "headflow: note: {}: {}\n", label, summary.message);
+    }
+    out.q.emplace_back();
+    for (Point& point : trajectory.point) {
+      out.q.back().push_back(point.q());
+      point = problem.frame().leave(point);
+    }
+    out.runs.push_back(std::move(trajectory));
+    out.engine = engine->name();
+    out.error_kind = to_string(engine->error_kind());
+    if (interrupted()) break;
+  }
+  return out;
+}
+
+nlohmann::ordered_json to_json(const Deviation& deviation) {
+  return {{"rms", deviation.rms}, {"largest", deviation.largest}};
+}
+
+int run(Invocation& call) {
+  Session& session = call.session;
+  if (!session.output.empty()) check_writable(session.output);
+  if (session.output.empty() && !call.json && call.quiet) {
+    throw Error("compare: nothing to do with the result; give --output FILE.nc or --json");
+  }
+  return run_comparison(call, "compare");
+}
+
+}  // namespace
+
+int run_comparison(Invocation& call, const std::string& label) {
+  Session& session = call.session;
+  const Problem problem = sgd_problem(session);
+  session.sgd.check(problem);
+  const std::vector<std::string> names = theory_names(session.theory);
+  print_notes(problem, call.quiet);
+  const SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
+  if (runs.summary.outcome == "interrupted") {
+    if (!call.quiet) fmt::print(stderr, "interrupted; run the same command again to go on\n");
+    return kInterrupted;
+  }
+  std::vector<Theory> theories;
+  for (const std::string& name : names) {
+    theories.push_back(follow(call, name, runs));
+    if (interrupted()) return kInterrupted;
+  }
+  if (!session.output.empty()) {
+    write_comparison(session.output, problem, session.sgd, runs.output_steps, runs.recorded,
+                     runs.population, runs.summary, theories,
+                     {session.compare_configuration(), call.command_line, session.engine.seed});
+  }
+  auto all = nlohmann::ordered_json::array();
+  for (const Theory& theory : theories) {
+    const Deviations off = deviations(runs.recorded, theory);
+    all.push_back({{"theory", theory.name},
+                   {"engine", theory.engine},
+                   {"m", to_json(off.m)},
+                   {"q", to_json(off.q)},
+                   {"loss", to_json(off.loss)}});
+    if (!call.quiet) {
+      fmt::print(stderr,
+                 "{}: SGD - {}: m rms {:.2g}, largest {:.2g}; q rms {:.2g}, largest {:.2g}; "
+                 "loss of a batch rms {:.2g} (D^-1/2 = {:.2g})\n",
+                 label, theory.name, off.m.rms, off.m.largest, off.q.rms, off.q.largest,
+                 off.loss.rms, 1 / std::sqrt(static_cast<double>(session.sgd.dim)));
+    }
+  }
+  if (call.json) {
+    const nlohmann::ordered_json out = {
+        {"outcome", runs.summary.outcome}, {"steps", runs.summary.steps},
+        {"runs", runs.recorded.size()},    {"deviations", all},
+        {"seed", session.engine.seed},     {"seconds", runs.summary.seconds},
+        {"output", session.output}};
+    fmt::print("{}\n", out.dump(2));
+  }
+  if (!call.quiet && !session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
+  return runs.summary.outcome == "diverged" ? kDiverged : kSuccess;
+}
+
+const Command& compare_command() {
+  static const Command command{
+      "compare",
+      "SGD at finite D laid over its limit",
+      "Trains by SGD (as the command sgd) and integrates the flow from the very start of each "
+      "run,\n"
+      "m, R and p included; prints how far the two are apart and writes both into one file.\n"
+      "With --theory flow,kappa,map also the limits at a finite learning rate, which keep the "
+      "noise\n"
+      "of the gradient: the flow with kappa = lr dim / batch, and its one-step map.\n\n"
+      "example:\n"
+      "  headflow compare --tokens 5 --heads 2 --features 2 --nu 2,2 --dim 10000 --batch 10000\n"
+      "    --lr 0.02 --tau 50 --runs 3 --output compare.nc\n",
+      {"problem", "sgd", "compare", "point", "run", "flow.rtol", "flow.atol", "result", "program"},
+      true,
+      false,
+      run};
+  return command;
+}
+
+}  // namespace headflow::cli
