@@ -24,6 +24,10 @@ def kernel_ns(data, activation, fresh):
     return [10.0 * t for t in times]  # ms for 100,000 samples
 
 
+def number(x):
+    return f"{x:.0f}" if x >= 100 else f"{x:.3g}"
+
+
 def all_ratios(data):
     out = {key: [] for key in
            ("direct", "torch", "torch32", "direct_torch", "direct_torch32", "flat", "kernel",
@@ -61,7 +65,7 @@ def report_sgd(data):
         holds = ""
         if goal:
             holds = "yes" if (best(values) >= GOALS[key]) == (best is min) else "no"
-        rows.append([what, goal, f"{min(values):.3g} … {max(values):.3g}", holds])
+        rows.append([what, goal, f"{number(min(values))} … {number(max(values))}", holds])
     times = []
     for a in ACTIVATIONS:
         normals = data.median(f"sgd/direct/{SMALL}/{a}/D10000", "normals_per_second")
@@ -79,7 +83,7 @@ def report_sgd(data):
         table(["activation", "reduced (2, 2, 10), ns", "reduced (8, 4, 5), ns", "direct, µs",
                "PyTorch float64, µs", "PyTorch float32, µs",
                "direct: normals a second (of a bare generator)"], times),
-        "Times of one sample at D = 10⁴, one core. `reduced` and `direct` draw from the same law by "
-        "different algorithms: `direct`, as PyTorch, draws every token in D dimensions, `reduced` "
-        "only what the overlaps depend on. The ratios between them are gains of the algorithm, the "
+        "Times of one sample at D = 10⁴, one core. `reduced` and `direct` draw from the same law by\n"
+        "different algorithms: `direct`, as PyTorch, draws every token in D dimensions, `reduced`\n"
+        "only what the overlaps depend on. The ratios between them are gains of the algorithm, the\n"
         "ones between `direct` and PyTorch of the implementation."])

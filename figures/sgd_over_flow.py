@@ -41,12 +41,16 @@ def draw_row(axes, data, title, run=0):
         axes[3].legend(fontsize=8)
     for panel in axes:
         panel.set_xscale("log")
-    text = (f"SGD − flow, {data.sizes['run']} runs:  "
+    runs = data.sizes["run"]
+    text = (f"SGD − flow, {runs} run{'s' * (runs > 1)}:  "
             f"$m$ rms {data.attrs['flow_rms_m']:.2g}, largest {data.attrs['flow_largest_m']:.2g};  "
             f"$q$ rms {data.attrs['flow_rms_q']:.2g}, largest {data.attrs['flow_largest_q']:.2g};  "
             f"$D^{{-1/2}}$ = {1 / math.sqrt(data.attrs['dim']):.2g}")
-    axes[0].annotate(text, (0, 0), (0, -42), xycoords="axes fraction", textcoords="offset points",
-                     fontsize=9, color="#444444", va="top", annotation_clip=False)
+    # Below the row, in the space that the last panel's label leaves: not part of the layout.
+    note = axes[0].annotate(text, (0, 0), (0, -38), xycoords="axes fraction",
+                            textcoords="offset points", fontsize=9, color="#444444", va="top",
+                            annotation_clip=False)
+    note.set_in_layout(False)
 
 
 def draw_rows(folder, names, headline):
@@ -56,6 +60,6 @@ def draw_rows(folder, names, headline):
     for axes, name, data in zip(rows, names, datasets):
         draw_row(axes, data, NAMES[name.split("_", 2)[2]])
         for panel in axes:
-            panel.set_xlabel(r"training time $\tau = \gamma \times$ steps")
+            panel.set_xlabel("training time $\\tau = \\gamma \\times$ steps\n")
     figure.suptitle(headline)
     return figure
