@@ -1,6 +1,7 @@
 """SGD as its users meet it: runs, restarts, comparisons. Usage: sgd_cli_test.py PATH_TO_HEADFLOW."""
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -100,6 +101,28 @@ class Sgd(unittest.TestCase):
                     self.assertIn("going on from step", done.stderr)
                     self.same(self.load(whole), self.load(self.output))
                     self.assertFalse(checkpoint.exists())
+
+    def test_twenty_kills_lose_nothing(self):
+        arguments = [*PROBLEM, "--dim", 10**6, "--batch", 1000, "--steps", 6000, "--outputs", 300,
+                     "--runs", 2]
+        whole = self.path / "whole.nc"
+        self.assertEqual(run("sgd", *arguments, "--output", whole).returncode, 0)
+        chance = random.Random(1)
+        command = [PROGRAM, "sgd", *map(str, arguments), "--output", str(self.output),
+                   "--checkpoint-seconds", "0", "--quiet", "--threads", "1"]
+        killed = 0
+        for _ in range(20):
+            process = subprocess.Popen(command)
+            try:
+                process.wait(chance.uniform(0.01, 0.2))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                killed += 1
+        self.assertGreater(killed, 10)
+        self.assertEqual(run("sgd", *arguments, "--output", self.output).returncode, 0)
+        self.same(self.load(whole), self.load(self.output))
+        self.assertEqual(sorted(f.name for f in self.path.iterdir()), ["run.nc", "whole.nc"])
 
     def test_the_flow_starts_where_sgd_started(self):
         start = self.path / "start.nc"

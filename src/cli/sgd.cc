@@ -193,7 +193,10 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
     out.population = population_losses(session, out.recorded, call.quiet);
   }
   out.summary.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  if (sgd.finished() && !saved.empty()) std::filesystem::remove(saved);
+  if (sgd.finished() && !saved.empty()) {
+    std::filesystem::remove(saved);
+    remove_leftovers(saved);
+  }
   return out;
 }
 

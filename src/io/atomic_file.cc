@@ -4,9 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "core/error.h"
 
@@ -32,9 +35,28 @@ void check_writable(const std::string& path) {
   }
 }
 
+constexpr std::string_view kTemporary = ".XXXXXX";  // mkstemp's letters
+
+void remove_leftovers(const std::string& path) {
+  const std::string name = fs::path(path).filename().string() + '.';
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string other = entry.path().filename().string();
+    const bool letters =
+        std::all_of(other.begin() + std::ptrdiff_t(std::min(name.size(), other.size())),
+                    other.end(), [](unsigned char c) { return std::isalnum(c); });
+    if (other.size() == name.size() - 1 + kTemporary.size() && other.starts_with(name) && letters &&
+        entry.is_regular_file(error)) {
+      fs::remove(entry.path(), error);
+    }
+  }
+}
+
 void write_atomically(const std::string& path, std::span<const char> content) {
   check_writable(path);
-  std::string temporary = path + ".XXXXXX";
+  std::string temporary = path + std::string(kTemporary);
   const int file = ::mkstemp(temporary.data());
   if (file < 0) throw FileError(path, fmt::format("cannot be written: {}", std::strerror(errno)));
   const auto fail = [&](int code) {

@@ -14,4 +14,7 @@ void check_writable(const std::string& path);
 /// nothing behind.
 void write_atomically(const std::string& path, std::span<const char> content);
 
+/// Removes the temporary files that killed writers of this path have left.
+void remove_leftovers(const std::string& path);
+
 }  // namespace headflow

@@ -44,5 +44,17 @@ TEST_F(AtomicFile, RefusesWhatIsNotAFile) {
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
 }
 
+TEST_F(AtomicFile, LeftoversAreRemovedAndNothingElse) {
+  const auto touch = [&](const std::string& name) {
+    std::ofstream((folder / name).string()) << "x";
+    return folder / name;
+  };
+  const auto left = touch("run.nc.a1B2c3"), own = touch("run.nc"),
+             other = touch("run.nc.checkpoint"), dotted = touch("run.nc.a.b.cc");
+  remove_leftovers((folder / "run.nc").string());
+  EXPECT_FALSE(std::filesystem::exists(left));
+  for (const auto& kept : {own, other, dotted}) EXPECT_TRUE(std::filesystem::exists(kept));
+}
+
 }  // namespace
 }  // namespace headflow
