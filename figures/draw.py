@@ -8,8 +8,13 @@ FIGURES = ["1", "2", "9", "10", "15", "finite-rate"]
 
 
 def main():
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit(__doc__ + f"\nNAME: {', '.join(FIGURES)}; default: all that have results")
     folder = Path(sys.argv[1])
     wanted = sys.argv[2:] or FIGURES
+    for name in wanted:
+        if name not in FIGURES:
+            sys.exit(f"figure {name}: must be one of {', '.join(FIGURES)}")
     out = folder / "figures"
     out.mkdir(parents=True, exist_ok=True)
     inputs = [*folder.glob("*.nc"), *Path(__file__).parent.glob("*.py")]
@@ -20,7 +25,12 @@ def main():
         if picture.exists() and picture.stat().st_mtime > newest:
             print(f"{picture} is up to date")
             continue
-        drawing = importlib.import_module(name).draw(folder)
+        try:
+            drawing = importlib.import_module(name).draw(folder)
+        except FileNotFoundError as missing:
+            print(f"skipped figure {figure}: {missing.filename} is missing "
+                  f"(headflow paper --only {figure} --output {folder})")
+            continue
         drawing.savefig(picture.with_suffix(".pdf"))
         drawing.savefig(picture)
         print(f"drew {picture}")

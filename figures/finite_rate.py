@@ -20,9 +20,8 @@ def draw(folder):
             panel.errorbar(data.time, sgd.mean("run"), sgd.std("run"), fmt="o", color="#444444",
                            markersize=3, linewidth=0.8, label="SGD: mean and spread of "
                                                               f"{data.sizes['run']} runs")
-            for i, key in enumerate(data.attrs["theories"].split(",")):
-                text, color, style = LINES[key]
-                panel.plot(data.time, theory[i].mean("run"), style, color=color, linewidth=1.6,
+            for key, (text, color, style) in LINES.items():
+                panel.plot(data.time, theory.sel(theory=key).mean("run"), style, color=color, linewidth=1.6,
                            label=text, zorder=4)
             panel.set_ylabel(label)
             panel.set_title(title, loc="left")

@@ -134,6 +134,31 @@ class Loss(CommandLine):
         self.assertIn("problem.points is not used by prior", done.stderr)
 
 
+class Analysis(CommandLine):
+    def test_hessian_at_the_origin_has_the_closed_forms(self):
+        done = run("hessian", "--prior", "gaussian", "--nu", "8,2", "--heads", 4, "--tokens", 5, "--at",
+                   "origin", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = json.loads(done.stdout)
+        first = out["spectrum"][0]
+        self.assertEqual((first["multiplicity"], first["mode"]), (3, "m, across heads, feature 1"))
+        for row in out["spectrum"]:
+            self.assertLess(abs(row["eigenvalue"] - row["closed_form"]), 1e-6)
+        self.assertAlmostEqual(out["escape_rate"], 0.384, places=6)
+        self.assertEqual(run("hessian", "--at", "nowhere").returncode, 2)
+        text = run("hessian", "--nu", "2,2", "--at", "saddle").stdout
+        self.assertIn("m, across heads, feature 2", text)
+
+    def test_fixed_point(self):
+        done = run("fixed-point", self.point, "--activation", "softmax", "--seed", 1, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = json.loads(done.stdout)
+        self.assertLess(out["gradient_norm"], 1e-8)
+        self.assertEqual((out["index"], out["kind"]), (0, "minimum"))
+        self.assertLess(out["loss_error"], 1e-8)
+        self.assertEqual(len(out["point"]["m"]), 2)
+
+
 class Flow(CommandLine):
     def test_factorised_flow_reaches_stationarity_in_hundreds_of_evaluations(self):
         done = run("flow", self.point, "--activation", "b-softmax", "--integrator", "implicit", "--time", 1e4,

@@ -148,6 +148,51 @@ class Sgd(unittest.TestCase):
         self.assertLess(abs(data.m_theory[0, :, 0].values - data.m[:, 0].values).max(), 1e-12)
         self.assertAlmostEqual(data.attrs["flow_rms_m"], flow["m"]["rms"])
 
+    def test_compare_keeps_its_steps_until_the_result_is_written(self):
+        arguments = ["compare", *PROBLEM, "--dim", 1000, "--batch", 1000, "--lr", 0.1, "--tau", 20,
+                     "--outputs", 4, "--theory", "map", "--engine", "mc", "--samples", 200000]
+        whole = self.path / "whole.nc"
+        self.assertEqual(run(*arguments, "--output", whole).returncode, 0)
+        process = subprocess.Popen([PROGRAM, *map(str, arguments), "--output", str(self.output)],
+                                   stderr=subprocess.PIPE, text=True)
+        checkpoint = Path(f"{self.output}.checkpoint")
+        while not checkpoint.exists() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        message = process.communicate()[1]
+        self.assertEqual(process.returncode, 130, message)
+        self.assertIn("run the same command again", message)
+        done = run(*arguments, "--output", self.output)
+        self.assertIn("going on from step", done.stderr)
+        self.assertFalse(checkpoint.exists())
+        self.same(self.load(whole), self.load(self.output))
+
+    def test_the_configuration_of_compare_reproduces_it(self):
+        run("compare", *SHORT, "--rtol", 1e-2, "--atol", 1e-2, "--output", self.output)
+        first = self.load(self.output)
+        again, second = self.path / "again.toml", self.path / "second.nc"
+        again.write_text(first.attrs["configuration"])
+        self.assertEqual(run("compare", again, "--output", second).returncode, 0)
+        self.same(first, self.load(second))
+        self.assertEqual(first.sel(theory="flow").m_theory.dims, ("run", "time", "head", "feature"))
+
+    def test_a_flag_wins_over_the_file(self):
+        file = self.path / "steps.toml"
+        file.write_text("[sgd]\nsteps = 7\nbatch = 20\ndim = 50\nlr = 0.1\n")
+        for arguments, steps in (([], 7), (["--tau", 2], 20), (["--steps", 3], 3)):
+            done = run("sgd", file, *PROBLEM, *arguments, "--json")
+            self.assertEqual(json.loads(done.stdout)["steps"], steps, done.stderr)
+        self.assertEqual(run("sgd", file, *PROBLEM, "--tau", 2, "--steps", 3, "--json").returncode, 2)
+
+    def test_divergence_is_an_outcome(self):
+        done = run("sgd", *PROBLEM, "--dim", 100, "--batch", 10, "--lr", 1e3, "--steps", 200, "--output",
+                   self.output)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        data = self.load(self.output)
+        self.assertEqual(data.attrs["outcome"], "diverged")
+        self.assertTrue(np.isfinite(data.q.values).all())
+
     def test_start_from_a_given_point(self):
         done = run("sgd", *SHORT, "--init", "point", "--m", "0.5,0.1;0.4,-0.2", "--R", "1,0;0.2,1",
                    "--p", "1,0.1;0.1,0.9", "--output", self.output)
@@ -161,7 +206,8 @@ class Sgd(unittest.TestCase):
                 (["--dim", 3], "features + heads = 4"), (["--batch", 0], "sgd.batch"),
                 (["--method", "exact"], "reduced"), (["--init", "file"], "law"),
                 (["--method", "direct", "--dim", 10**9], "--method reduced"),
-                (["--p", "1,0;0,1"], "--init point"), (["--lr", -1], "sgd.lr")]:
+                (["--p", "1,0;0,1"], "--init point"), (["--m", "1,0;0,1"], "--init point"),
+                (["--save-init", self.output], "another file"), (["--lr", -1], "sgd.lr")]:
             done = run("sgd", *PROBLEM, *arguments, "--output", self.output)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(part, done.stderr)

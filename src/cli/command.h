@@ -42,6 +42,8 @@ const Command& bayes_command();
 const Command& flow_command();
 const Command& sgd_command();
 const Command& compare_command();
+const Command& hessian_command();
+const Command& fixed_point_command();
 const Command& paper_command();
 
 /// integrate_flow with a progress bar; Ctrl-C stops it and keeps what there is.

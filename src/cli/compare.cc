@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <sstream>
 
@@ -20,6 +21,8 @@ std::vector<std::string> theory_names(const std::string& text) {
   std::vector<std::string> out;
   std::stringstream stream(text);
   for (std::string name; std::getline(stream, name, ',');) {
+    name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
+    if (std::find(out.begin(), out.end(), name) != out.end()) continue;
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
     }
@@ -39,8 +42,9 @@ Theory follow(const Invocation& call, const std::string& name, const SgdRuns& ru
     options.p = first.p();
     const Problem problem(options);
     const Point start = problem.frame().enter({first.m(), first.Lambda, first.b, first.v});
-    FlowOptions flow = session.flow;
-    flow.times.clear();
+    FlowOptions flow;
+    flow.rtol = session.compare_rtol;
+    flow.atol = session.compare_atol;
     for (std::size_t i = 0; i < runs.recorded[run].size(); ++i) {
       flow.times.push_back(session.sgd.lr * static_cast<double>(runs.output_steps[i]));
     }
@@ -53,7 +57,10 @@ Theory follow(const Invocation& call, const std::string& name, const SgdRuns& ru
       flow.kappa = session.sgd.lr * static_cast<double>(session.sgd.dim) /
                    static_cast<double>(session.sgd.batch);
     }
-    const auto engine = make_flow_engine(problem, session.engine, flow, start);
+    // Only samples have the second moments that keep the noise.
+    EngineOptions engine_options = session.engine;
+    if (name != "flow" && engine_options.engine == "factorised") engine_options.engine = "auto";
+    const auto engine = make_flow_engine(problem, engine_options, flow, start);
     Trajectory trajectory;
     const std::string label = fmt::format("{} [{}/{}]", name, run + 1, runs.recorded.size());
     const FlowSummary summary =
@@ -91,47 +98,75 @@ int run(Invocation& call) {
 
 int run_comparison(Invocation& call, const std::string& label) {
   Session& session = call.session;
+  settle_length(session);
+  const auto begin = std::chrono::steady_clock::now();
   const Problem problem = sgd_problem(session);
   session.sgd.check(problem);
   const std::vector<std::string> names = theory_names(session.theory);
   print_notes(problem, call.quiet);
-  const SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
-  if (runs.summary.outcome == "interrupted") {
-    if (!call.quiet) fmt::print(stderr, "interrupted; run the same command again to go on\n");
+  SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
+  const auto stopped = [&] {
+    if (!call.quiet) {
+      fmt::print(stderr, "interrupted; {}\n",
+                 session.output.empty() ? "without --output nothing was kept"
+                                        : "run the same command again to go on");
+    }
     return kInterrupted;
-  }
+  };
+  if (runs.summary.outcome == "interrupted") return stopped();
   std::vector<Theory> theories;
   for (const std::string& name : names) {
     theories.push_back(follow(call, name, runs));
-    if (interrupted()) return kInterrupted;
+    if (interrupted()) return stopped();
   }
+  runs.summary.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (!session.output.empty()) {
     write_comparison(session.output, problem, session.sgd, runs.output_steps, runs.recorded,
                      runs.population, runs.summary, theories,
                      {session.compare_configuration(), call.command_line, session.engine.seed});
+    discard_checkpoint(session);
   }
   auto all = nlohmann::ordered_json::array();
   for (const Theory& theory : theories) {
-    const Deviations off = deviations(runs.recorded, theory);
+    const Deviations off = deviations(runs.recorded, runs.population, theory);
     all.push_back({{"theory", theory.name},
                    {"engine", theory.engine},
+                   {"times", off.times},
                    {"m", to_json(off.m)},
                    {"q", to_json(off.q)},
                    {"loss", to_json(off.loss)}});
     if (!call.quiet) {
+      const std::size_t all_times = runs.recorded.front().size();
       fmt::print(stderr,
                  "{}: SGD - {}: m rms {:.2g}, largest {:.2g}; q rms {:.2g}, largest {:.2g}; "
-                 "loss of a batch rms {:.2g} (D^-1/2 = {:.2g})\n",
+                 "loss{} rms {:.2g}{}\n",
                  label, theory.name, off.m.rms, off.m.largest, off.q.rms, off.q.largest,
-                 off.loss.rms, 1 / std::sqrt(static_cast<double>(session.sgd.dim)));
+                 runs.population.loss.empty() ? " of a batch" : "", off.loss.rms,
+                 off.times == all_times ? ""
+                                        : fmt::format(" (the theory ended after {} of {} times)",
+                                                      off.times, all_times));
     }
   }
+  const double kappa = session.sgd.lr * static_cast<double>(session.sgd.dim) /
+                       static_cast<double>(session.sgd.batch);
+  if (!call.quiet) {
+    fmt::print(stderr, "{}: D^-1/2 = {:.2g}, kappa = lr D / batch = {:.3g}{}\n", label,
+               1 / std::sqrt(static_cast<double>(session.sgd.dim)), kappa,
+               kappa > 0.1 && names == std::vector<std::string>{"flow"}
+                   ? ": not small, so SGD does not follow gradient flow; --theory flow,kappa,map "
+                     "has its limits, a larger batch is nearer to the flow"
+                   : "");
+  }
   if (call.json) {
-    const nlohmann::ordered_json out = {
-        {"outcome", runs.summary.outcome}, {"steps", runs.summary.steps},
-        {"runs", runs.recorded.size()},    {"deviations", all},
-        {"seed", session.engine.seed},     {"seconds", runs.summary.seconds},
-        {"output", session.output}};
+    const nlohmann::ordered_json out = {{"outcome", runs.summary.outcome},
+                                        {"steps", runs.summary.steps},
+                                        {"runs", runs.recorded.size()},
+                                        {"deviations", all},
+                                        {"kappa", kappa},
+                                        {"seed", session.engine.seed},
+                                        {"seconds", runs.summary.seconds},
+                                        {"output", session.output}};
     fmt::print("{}\n", out.dump(2));
   }
   if (!call.quiet && !session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
@@ -151,7 +186,7 @@ const Command& compare_command() {
       "example:\n"
       "  headflow compare --tokens 5 --heads 2 --features 2 --nu 2,2 --dim 10000 --batch 10000\n"
       "    --lr 0.02 --tau 50 --runs 3 --output compare.nc\n",
-      {"problem", "sgd", "compare", "point", "run", "flow.rtol", "flow.atol", "result", "program"},
+      {"problem", "sgd", "compare", "point", "run", "result", "program"},
       true,
       false,
       run};

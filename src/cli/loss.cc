@@ -48,6 +48,7 @@ int run(Invocation& call) {
     engine = make_engine(problem, session.engine, {&point, false});
     engine->evaluate(point, {.gradient_error = true}, result);
   }
+  const double in_frame = largest(result.grad_error);  // what the engine was asked for
   result.grad = problem.frame().leave_gradient(std::move(result.grad));
   result.grad_error = problem.frame().leave_gradient_error(std::move(result.grad_error));
   note_unused_samples(*engine, session, call.quiet);
@@ -57,7 +58,7 @@ int run(Invocation& call) {
   // A tolerance is a bound: of a standard error two are held against it.
   const bool asked = engine->tolerance() > 0 || !engine->reason().empty();
   const double tolerance = session.engine.tolerance;
-  const double worst = std::max(result.loss_error, largest(result.grad_error)) *
+  const double worst = std::max(result.loss_error, in_frame) *
                        (engine->error_kind() == ErrorKind::refinement ? 1.0 : 2.0);
   const bool met = worst <= tolerance;
   if (asked && session.engine.samples == 0 && !met && !call.quiet) {

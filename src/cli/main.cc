@@ -12,9 +12,9 @@ namespace headflow::cli {
 namespace {
 
 const std::vector<const Command*>& commands() {
-  static const std::vector<const Command*> all = {&loss_command(),    &bayes_command(),
-                                                  &flow_command(),    &sgd_command(),
-                                                  &compare_command(), &paper_command()};
+  static const std::vector<const Command*> all = {
+      &loss_command(),    &bayes_command(),   &flow_command(),        &sgd_command(),
+      &compare_command(), &hessian_command(), &fixed_point_command(), &paper_command()};
   return all;
 }
 
@@ -85,7 +85,7 @@ void print_overview() {
       "usage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
       program_version());
   for (const Command* command : commands())
-    fmt::print("  {:<8} {}\n", command->name, command->summary);
+    fmt::print("  {:<12} {}\n", command->name, command->summary);
   fmt::print(
       "\n  headflow COMMAND --help   flags of a command, with their defaults\n"
       "  headflow --version        version and commit\n\n"

@@ -97,7 +97,7 @@ const Command& paper_command() {
       "result file a run into\n"
       "the folder given by --output (results/paper). Runs that are up to date are kept.\n"
       "make paper does this and draws the pictures.\n",
-      {"result", "program"},
+      {"result.output", "program"},
       false,
       true,
       run};

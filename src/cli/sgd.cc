@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/sgd_runs.h"
 #include "core/error.h"
+#include "core/suggest.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "io/sgd_file.h"
@@ -36,6 +37,7 @@ nlohmann::ordered_json last_states(const std::vector<std::vector<SgdRecord>>& re
 
 int run(Invocation& call) {
   Session& session = call.session;
+  settle_length(session);
   const Problem problem = sgd_problem(session);
   session.sgd.check(problem);
   if (session.output.empty() && !call.json) {
@@ -44,6 +46,10 @@ int run(Invocation& call) {
   for (const std::string& path : {session.output, session.save_init}) {
     if (!path.empty()) check_writable(path);
   }
+  if (!session.output.empty() && session.output == session.save_init) {
+    throw OptionError("result.save_init", in_quotes(session.save_init),
+                      "must be another file than result.output, which holds the start, too");
+  }
   print_notes(problem, call.quiet);
 
   const SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), "sgd");
@@ -51,6 +57,7 @@ int run(Invocation& call) {
   if (!session.output.empty()) {
     write_sgd_result(session.output, problem, session.sgd, runs.output_steps, runs.recorded,
                      runs.population, runs.summary, provenance);
+    if (runs.summary.outcome != "interrupted") discard_checkpoint(session);
   }
   if (call.json) {
     nlohmann::ordered_json out = {
@@ -72,10 +79,14 @@ int run(Invocation& call) {
   }
   if (!call.quiet) {
     const SgdRecord& last = runs.recorded.front().back();
-    fmt::print(stderr, "{} after {} steps (tau = {:g}), {:.2f} s; batch loss {:.5f} +- {:.2g}{}\n",
+    fmt::print(stderr,
+               "{} after {} steps (tau = {:g}), {:.2f} s; batch loss {:.5f} +- {:.2g}{}; "
+               "kappa = lr D / batch = {:.3g}\n",
                runs.summary.outcome, runs.summary.steps,
                session.sgd.lr * static_cast<double>(runs.summary.steps), runs.summary.seconds,
-               last.loss.mean, last.loss.error, runs.recorded.size() > 1 ? " (run 1)" : "");
+               last.loss.mean, last.loss.error, runs.recorded.size() > 1 ? " (run 1)" : "",
+               session.sgd.lr * static_cast<double>(session.sgd.dim) /
+                   static_cast<double>(session.sgd.batch));
     if (!session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
     if (runs.summary.outcome == "interrupted" && !session.output.empty()) {
       fmt::print(stderr, "run the same command again to go on from {}\n",
@@ -111,6 +122,7 @@ PopulationLoss population_losses(const Session& session,
       out.error.back().push_back(evaluation.loss_error);
       done += 1;
       progress.update(done / count, fmt::format("{:.5f}", evaluation.loss), done, "states");
+      if (interrupted()) return {};
     }
     out.engine = engine->name();
     out.error_kind = to_string(engine->error_kind());
@@ -128,6 +140,10 @@ Problem sgd_problem(const Session& session) {
 
 std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem) {
   if (session.sgd.init == "law") {
+    for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
+      if (!session.keys.origin(key).starts_with("--")) continue;
+      throw Error(fmt::format("{} is drawn with the start; give a start with --init point", key));
+    }
     if (session.problem.p) {
       throw OptionError("problem.p", parameter_text(*session.problem.p),
                         "is drawn with the start; give a start with --init point");
@@ -184,20 +200,35 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
       }
     }
   }
-  out.summary.outcome = sgd.diverged() ? "diverged" : sgd.finished() ? "finished" : "interrupted";
-  if (!sgd.finished() && !saved.empty()) write_checkpoint(saved, sgd.checkpoint(), configuration);
+  // Kept until the result is written: what follows the steps may take long, too.
+  if (!saved.empty()) write_checkpoint(saved, sgd.checkpoint(), configuration);
   out.output_steps = sgd.output_steps();
   out.recorded = sgd.recorded();
   out.summary.steps = sgd.output_steps()[out.recorded.front().size() - 1];
   if (session.sgd.loss == "population") {
     out.population = population_losses(session, out.recorded, call.quiet);
   }
+  out.summary.outcome = sgd.diverged()                     ? "diverged"
+                        : sgd.finished() && !interrupted() ? "finished"
+                                                           : "interrupted";
   out.summary.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  if (sgd.finished() && !saved.empty()) {
-    std::filesystem::remove(saved);
-    remove_leftovers(saved);
-  }
   return out;
+}
+
+void discard_checkpoint(const Session& session) {
+  const std::string saved = checkpoint_path(session.output);
+  std::filesystem::remove(saved);
+  remove_leftovers(saved);
+}
+
+void settle_length(Session& session) {
+  const std::string tau = session.keys.origin("sgd.tau"), steps = session.keys.origin("sgd.steps");
+  if (!tau.starts_with("--") || steps.empty() || session.sgd.steps == 0) return;
+  if (steps.starts_with("--")) {
+    throw OptionError("sgd.tau", fmt::format("{:g}", session.sgd.tau),
+                      "and sgd.steps are both given; give one of them");
+  }
+  session.sgd.steps = 0;  // a flag wins over the file
 }
 
 const Command& sgd_command() {

@@ -19,8 +19,15 @@ Problem sgd_problem(const Session& session);
 /// One start for each run, by sgd.init.
 std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem);
 
+/// The flag --tau wins over sgd.steps of a file. Throws OptionError if both are flags.
+void settle_length(Session& session);
+
+/// Leaves a checkpoint, also when all steps are taken; call discard_checkpoint when the result is
+/// written.
 SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vector<SgdState>& starts,
                 const std::string& label);
+
+void discard_checkpoint(const Session& session);
 
 /// SGD and its limits from the same starts; prints, writes and returns as a command does.
 int run_comparison(Invocation& call, const std::string& label);

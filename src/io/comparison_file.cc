@@ -18,19 +18,23 @@ struct Sum {
 
 }  // namespace
 
-Deviations deviations(const std::vector<std::vector<SgdRecord>>& recorded, const Theory& theory) {
+Deviations deviations(const std::vector<std::vector<SgdRecord>>& recorded,
+                      const PopulationLoss& population, const Theory& theory) {
   Sum m, q, loss;
+  std::size_t times = recorded.front().size();
   for (std::size_t run = 0; run < recorded.size(); ++run) {
     const Trajectory& trajectory = theory.runs[run];
     const std::size_t n = std::min(recorded[run].size(), trajectory.time.size());
+    times = std::min(times, n);
     for (std::size_t i = 0; i < n; ++i) {
       const SgdRecord& record = recorded[run][i];
       m.add(record.state.m() - trajectory.point[i].m);
       q.add(record.state.q() - theory.q[run][i]);
-      loss.add(Matrix::Constant(1, 1, record.loss.mean - trajectory.loss[i]));
+      const double of_sgd = population.loss.empty() ? record.loss.mean : population.loss[run][i];
+      loss.add(Matrix::Constant(1, 1, of_sgd - trajectory.loss[i]));
     }
   }
-  return {m.result(), q.result(), loss.result()};
+  return {m.result(), q.result(), loss.result(), times};
 }
 
 void write_comparison(const std::string& path, const Problem& problem, const SgdOptions& options,
@@ -87,11 +91,12 @@ void write_comparison(const std::string& path, const Problem& problem, const Sgd
       "loss_theory_error", {"theory", "run", "time"},
       collect(1, [&](const Theory& theory, std::size_t run,
                      std::size_t i) { return number(theory.runs[run].loss_error[i]); }),
-      {{"long_name", "error of the loss"}, {"units", "1"}, {"error_kind", theories[0].error_kind}});
-  std::string names;
+      {{"long_name", "error of the loss; its kind is an attribute of the file, as flow_error_kind"},
+       {"units", "1"}});
+  std::vector<std::string> names;
   for (const Theory& theory : theories) {
-    names += (names.empty() ? "" : ",") + theory.name;
-    const Deviations off = deviations(recorded, theory);
+    names.push_back(theory.name);
+    const Deviations off = deviations(recorded, population, theory);
     const auto add = [&](const char* quantity, const Deviation& deviation) {
       file.attribute(theory.name + "_rms_" + quantity, deviation.rms);
       file.attribute(theory.name + "_largest_" + quantity, deviation.largest);
@@ -99,9 +104,11 @@ void write_comparison(const std::string& path, const Problem& problem, const Sgd
     add("m", off.m);
     add("q", off.q);
     add("loss", off.loss);
+    file.attribute(theory.name + "_times_compared", static_cast<long long>(off.times));
     file.attribute(theory.name + "_engine", theory.engine);
+    file.attribute(theory.name + "_error_kind", theory.error_kind);
   }
-  file.attribute("theories", names);
+  file.variable("theory", {"theory"}, names, {{"long_name", "limit that SGD is compared with"}});
   write_provenance(file, "headflow: SGD and its limits", "headflow-comparison", provenance);
   file.write(path);
 }

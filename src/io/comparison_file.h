@@ -18,9 +18,12 @@ struct Deviation {
   double rms = 0, largest = 0;
 };
 struct Deviations {
-  Deviation m, q, loss;  ///< loss: of the batch, with the batch's own noise
+  Deviation m, q;
+  Deviation loss;         ///< of the population if that is known, else of a batch with its noise
+  std::size_t times = 0;  ///< compared; fewer than recorded if the theory diverged
 };
-Deviations deviations(const std::vector<std::vector<SgdRecord>>& recorded, const Theory& theory);
+Deviations deviations(const std::vector<std::vector<SgdRecord>>& recorded,
+                      const PopulationLoss& population, const Theory& theory);
 
 /// Runs of SGD with theories beside them: variables m_theory, q_theory, ... with the dimension
 /// `theory`. Throws FileError.

@@ -53,6 +53,13 @@ void NetcdfWriter::variable(const std::string& name, const std::vector<std::stri
   require(nc_put_var_int(id_, define(name, dimensions, NC_INT, attributes), values.data()));
 }
 
+void NetcdfWriter::variable(const std::string& name, const std::vector<std::string>& dimensions,
+                            const std::vector<std::string>& values, const Attributes& attributes) {
+  std::vector<const char*> text;
+  for (const std::string& value : values) text.push_back(value.c_str());
+  require(nc_put_var_string(id_, define(name, dimensions, NC_STRING, attributes), text.data()));
+}
+
 void NetcdfWriter::attribute(const std::string& name, const std::string& value) {
   require(nc_put_att_text(id_, NC_GLOBAL, name.c_str(), value.size(), value.c_str()));
 }

@@ -25,6 +25,9 @@ class NetcdfWriter {
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<int>& values, const Attributes& attributes);
 
+  void variable(const std::string& name, const std::vector<std::string>& dimensions,
+                const std::vector<std::string>& values, const Attributes& attributes);
+
   void attribute(const std::string& name, const std::string& value);
   void attribute(const std::string& name, double value);
   void attribute(const std::string& name, long long value);

@@ -118,15 +118,20 @@ Session::Session() {
       "sgd", "loss", sgd.loss,
       "recorded loss: batch, or population (that of the limit of large D, by [run] engine, too)");
 
+  keys.add("hessian", "at", hessian_at,
+           "where: point ([point]), origin (m = R = 0, b as given, attention 1/L) or saddle (where "
+           "the flow of equal heads ends)");
   keys.add("compare", "theory", theory,
            "what SGD is compared with, separated by commas: flow (gradient flow), kappa (the flow "
            "that keeps the noise, kappa = lr dim / batch), map (its one-step map)");
+  keys.add("compare", "rtol", compare_rtol, "relative tolerance of the flow's steps");
+  keys.add("compare", "atol", compare_atol, "absolute tolerance of the flow's steps");
 
   keys.add("program", "memory", engine.memory,
            "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
   keys.add("program", "threads", engine.threads,
            "threads, 0 for all cores; never changes a result");
-  keys.add("program", "checkpoint_seconds", checkpoint_seconds,
+  keys.add("result", "checkpoint_seconds", checkpoint_seconds,
            "time between two checkpoints of sgd, written beside the result file");
   keys.add("result", "save_init", save_init,
            "file for the start of sgd alone, as flow --init-from reads it");

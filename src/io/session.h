@@ -34,7 +34,9 @@ struct Session {
   SgdOptions sgd;
   std::string output;                ///< result file
   std::string save_init;             ///< file for the start of SGD
+  std::string hessian_at = "point";  ///< where the Hessian is taken
   std::string theory = "flow";       ///< what SGD is compared with
+  double compare_rtol = 1e-6, compare_atol = 1e-8;
   double checkpoint_seconds = 60.0;  ///< between two checkpoints of SGD
 
   Keys keys;

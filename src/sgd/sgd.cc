@@ -10,6 +10,9 @@
 namespace headflow {
 namespace {
 
+/// |k_h|^2 this large is on its way to infinity: everything of interest is below 1e4.
+constexpr double kDiverged = 1e10;
+
 void require(bool holds, const char* key, double value, const std::string& rule) {
   if (!holds) throw OptionError(fmt::format("sgd.{}", key), fmt::format("{}", value), rule);
 }
@@ -103,7 +106,9 @@ void Sgd::advance() {
     for (std::int64_t step = step_; step < until; ++step) run.step(step);
     if (!records) return;
     SgdRecord record{run.state(), {}};
-    if (!record.state.all_finite()) bad = true;
+    if (!record.state.all_finite() || record.state.q().diagonal().maxCoeff() > kDiverged) {
+      bad = true;
+    }
     const std::vector<double> before = last ? run.save() : std::vector<double>{};
     record.loss = run.step(until);
     if (last) run.restore(before);
@@ -114,6 +119,10 @@ void Sgd::advance() {
   if (!last) ++step_;
   ++next_;
   diverged_ = bad;
+  // Numbers that say nothing are not recorded.
+  for (auto& run : recorded_) {
+    if (diverged_ && run.size() > 1) run.pop_back();
+  }
 }
 
 SgdCheckpoint Sgd::checkpoint() const {

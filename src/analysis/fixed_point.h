@@ -1,0 +1,48 @@
+#pragma once
+
+// Where training ends: the flow is followed into a basin, and Newton's method takes the last steps.
+
+#include "analysis/hessian.h"
+#include "dynamics/flow.h"
+
+namespace headflow {
+
+struct FixedPointOptions {
+  double gradient = 1e-8;       ///< asked of the norm of the gradient
+  double flow_gradient = 1e-6;  ///< where Newton takes over
+  double longest_time = 1e8;    ///< of the flow
+  double rtol = 1e-6, atol = 1e-8;
+};
+
+enum class Stability {
+  minimum,  ///< no direction of negative curvature
+  saddle,   ///< the flow rests here for longest_time, but could leave
+};
+
+struct FixedPoint {
+  bool converged = false;  ///< the gradient is below what was asked
+  std::string message;
+  Point point;
+  double loss = 0, loss_error = 0, gradient_norm = 0;
+  Stability stability = Stability::minimum;
+  int index = 0;       ///< number of negative eigenvalues of the Hessian beyond its error
+  int zero_modes = 0;  ///< eigenvalues that vanish within it
+  int symmetries = 0;  ///< of these, directions along which the loss cannot change
+  int unused_heads =
+      0;  ///< heads whose removal changes no other head's attention: |m_h|, |R_h| ~ 0
+  double escape_rate = 0;  ///< of a saddle: minus the smallest eigenvalue
+  double error = 0;        ///< of an eigenvalue
+  Vector eigenvalues;
+  double time = 0;             ///< of the flow
+  double newton_distance = 0;  ///< moved by Newton; small, in the same basin
+  std::int64_t evaluations = 0;
+  std::string engine, error_kind;
+};
+
+/// From `start`. The flow goes on past saddles: a small gradient with a negative curvature is not
+/// the end. The engine of the flow is as exact as its gradient must be, that of Newton and of the
+/// result more. `observer` as for a flow.
+FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
+                            const FixedPointOptions& options, const FlowObserver& observer = {});
+
+}  // namespace headflow

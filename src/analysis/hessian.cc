@@ -1,0 +1,141 @@
+#include "analysis/hessian.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/SVD>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace headflow {
+
+Point Hessian::mode(Eigen::Index k) const {
+  Point out = Point::zero(heads, features);
+  Vector all = Vector::Zero(out.size());
+  for (std::size_t i = 0; i < coordinates.size(); ++i) {
+    all[coordinates[i]] = eigenvectors(static_cast<Eigen::Index>(i), k);
+  }
+  out.unpack(all.data());
+  return out;
+}
+
+Hessian hessian(Engine& engine, const Point& point) {
+  const ActivationInfo& info = engine.problem().activation().info();
+  Hessian out;
+  out.heads = point.heads();
+  out.features = point.features();
+  const Eigen::Index weights = point.m.size() + point.R.size();
+  out.coordinates.resize(static_cast<std::size_t>(weights));
+  std::iota(out.coordinates.begin(), out.coordinates.end(), Eigen::Index{0});
+  for (Eigen::Index h = 0; info.trains_b && h < point.heads(); ++h) {
+    out.coordinates.push_back(weights + h);
+  }
+  if (info.trains_v) out.coordinates.push_back(point.size() - 1);
+
+  const auto n = static_cast<Eigen::Index>(out.coordinates.size());
+  Matrix raw(n, n);
+  Vector flat(point.size());
+  Point direction = point, product;
+  for (Eigen::Index i = 0; i < n; ++i) {
+    flat = Vector::Unit(point.size(), out.coordinates[static_cast<std::size_t>(i)]);
+    direction.unpack(flat.data());
+    engine.hessian_product(point, direction, product);
+    product.pack(flat.data());
+    for (Eigen::Index j = 0; j < n; ++j) {
+      raw(i, j) = flat[out.coordinates[static_cast<std::size_t>(j)]];
+    }
+  }
+  out.asymmetry = (raw - raw.transpose()).cwiseAbs().maxCoeff();
+  out.matrix = 0.5 * (raw + raw.transpose());
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(out.matrix);
+  out.eigenvalues = solver.eigenvalues();
+  out.eigenvectors = solver.eigenvectors();
+  return out;
+}
+
+ModeShape mode_shape(const Point& mode) {
+  ModeShape out;
+  const double total = mode.norm() * mode.norm();
+  out.m = mode.m.squaredNorm() / total;
+  out.R = mode.R.squaredNorm() / total;
+  out.b = mode.b.squaredNorm() / total;
+  out.v = mode.v * mode.v / total;
+  const double H = mode.heads();
+  if (out.m > 1e-12) {
+    const Eigen::JacobiSVD<Matrix> svd(mode.m, Eigen::ComputeThinU | Eigen::ComputeThinV);
+    out.direction = svd.matrixV().col(0);
+    Eigen::Index largest = 0;
+    out.direction.cwiseAbs().maxCoeff(&largest);
+    if (out.direction[largest] < 0) out.direction *= -1;
+  }
+  if (out.m >= std::max(out.R, out.b) && out.m > 0) {
+    out.along = mode.m.colwise().sum().squaredNorm() / H / mode.m.squaredNorm();
+  } else if (out.R >= out.b && out.R > 0) {
+    out.along = mode.R.colwise().sum().squaredNorm() / H / mode.R.squaredNorm();
+  } else if (out.b > 0) {
+    out.along = mode.b.sum() * mode.b.sum() / H / mode.b.squaredNorm();
+  }
+  return out;
+}
+
+std::string ModeShape::text() const {
+  constexpr double kMostly = 0.95;
+  const std::pair<double, const char*> parts[] = {{m, "m"}, {R, "R"}, {b, "b"}, {v, "v"}};
+  std::string out;
+  for (const auto& [share, name] : parts) {
+    if (share < 0.02) continue;
+    out += out.empty() ? "" : " + ";
+    out += share > kMostly ? name : fmt::format("{:.0f} % {}", 100 * share, name);
+  }
+  if (v <= kMostly) {
+    out += along > kMostly       ? ", all heads alike"
+           : along < 1 - kMostly ? ", across heads"
+                                 : fmt::format(", {:.0f} % alike", 100 * along);
+  }
+  if (m < 0.02) return out;
+  Eigen::Index f = 0;
+  if (direction.cwiseAbs().maxCoeff(&f) > std::sqrt(kMostly)) {
+    return out + fmt::format(", feature {}", f + 1);
+  }
+  out += ", direction (";
+  for (Eigen::Index i = 0; i < direction.size(); ++i) {
+    out += fmt::format("{}{:.2f}", i ? ", " : "", direction[i]);
+  }
+  return out + ")";
+}
+
+Matrix symmetry_directions(const Problem& problem, const Point& point,
+                           const std::vector<Eigen::Index>& coordinates) {
+  const int H = point.heads();
+  std::vector<Vector> columns;
+  const auto add = [&](const Point& direction) {
+    Vector all(direction.size()), kept(static_cast<Eigen::Index>(coordinates.size()));
+    direction.pack(all.data());
+    for (std::size_t i = 0; i < coordinates.size(); ++i) {
+      kept[static_cast<Eigen::Index>(i)] = all[coordinates[i]];
+    }
+    for (const Vector& other : columns) kept -= other.dot(kept) * other;
+    if (kept.norm() > 1e-8) columns.push_back(kept.normalized());
+  };
+  for (int i = 0; i < H; ++i) {
+    for (int j = 0; j < i; ++j) {  // R -> R (1 + A), A antisymmetric
+      Point turn = Point::zero(H, point.features());
+      turn.R.col(i) = point.R.col(j);
+      turn.R.col(j) = -point.R.col(i);
+      add(turn);
+    }
+  }
+  if (problem.activation().info().factorisation == Factorisation::joint) {
+    Point shift = Point::zero(H, point.features());
+    shift.b.setOnes();
+    add(shift);
+  }
+  Matrix out(static_cast<Eigen::Index>(coordinates.size()),
+             static_cast<Eigen::Index>(columns.size()));
+  for (std::size_t k = 0; k < columns.size(); ++k)
+    out.col(static_cast<Eigen::Index>(k)) = columns[k];
+  return out;
+}
+
+}  // namespace headflow

@@ -1,0 +1,44 @@
+#pragma once
+
+// The Hessian of the loss in the trained coordinates, its spectrum, and what its eigenvectors
+// mean in the language of the model.
+
+#include <string>
+#include <vector>
+
+#include "expectation/engine.h"
+
+namespace headflow {
+
+struct Hessian {
+  Matrix matrix;                          ///< symmetric, in the coordinates below
+  Vector eigenvalues;                     ///< ascending
+  Matrix eigenvectors;                    ///< columns
+  std::vector<Eigen::Index> coordinates;  ///< positions in a packed Point that are trained
+  double asymmetry = 0;                   ///< largest |H - H^T| before it was made symmetric
+  int heads = 0, features = 0;
+
+  /// An eigenvector as a Point.
+  Point mode(Eigen::Index k) const;
+};
+
+/// By exact second derivatives where the engine has them, else by differences of gradients.
+/// Cost: one product for each coordinate.
+Hessian hessian(Engine& engine, const Point& point);
+
+/// Shares of the squared norm of an eigenvector, which sum to 1.
+struct ModeShape {
+  double m = 0, R = 0, b = 0, v = 0;
+  double along = 0;  ///< of the larger of m, R and b: the part that is equal for all heads
+  Vector direction;  ///< unit vector of features that carries most of m; empty if m = 0
+
+  std::string text() const;  ///< "m, across heads, along feature 2"
+};
+ModeShape mode_shape(const Point& mode);
+
+/// Directions along which the loss does not change: rotations of the frame of R, and for B-softmax
+/// a common shift of the biases. Columns: an orthonormal basis, in a Hessian's coordinates.
+Matrix symmetry_directions(const Problem& problem, const Point& point,
+                           const std::vector<Eigen::Index>& coordinates);
+
+}  // namespace headflow

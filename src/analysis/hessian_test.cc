@@ -1,0 +1,165 @@
+// Hessians against differences of gradients and against the closed forms at the origin; symmetries;
+// fixed points.
+
+#include "analysis/hessian.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/Eigenvalues>
+
+#include "analysis/fixed_point.h"
+#include "support/problems.h"
+#include "support/random_problems.h"
+#include "theory/bayes.h"
+#include "theory/origin.h"
+
+namespace headflow {
+namespace {
+
+using testing::flatten;
+
+std::unique_ptr<Engine> factorised(const Problem& problem, double tolerance, const Point& point) {
+  EngineOptions options;
+  options.engine = "factorised";
+  options.tolerance = tolerance;
+  options.threads = 1;
+  auto engine = make_engine(problem, options);
+  engine->adapt(point);
+  return engine;
+}
+
+TEST(Hessian, AgreesWithDifferencesOfGradients) {
+  for (const char* activation : testing::kAllActivations) {
+    SCOPED_TRACE(activation);
+    testing::Draw draw(3);
+    const Problem problem(testing::random_options(activation, "full", 5, 2, 2, draw));
+    const Point point = testing::random_heads(2, 2, 0.7, 0.5, draw);
+    const auto engine = factorised(problem, 1e-10, point);
+    const Hessian h = hessian(*engine, point);
+    EXPECT_LE(h.asymmetry, 1e-8);
+    constexpr double step = 5e-3;
+    for (std::size_t i = 0; i < h.coordinates.size(); ++i) {
+      Vector difference = Vector::Zero(point.size());
+      for (const auto& [k, weight] : {std::pair{-2, 1.0}, {-1, -8.0}, {1, 8.0}, {2, -1.0}}) {
+        Vector x = flatten(point);
+        x[h.coordinates[i]] += k * step;
+        Point there = point;
+        there.unpack(x.data());
+        Evaluation e;
+        engine->evaluate(there, {.loss_error = false}, e);
+        difference += weight / (12 * step) * flatten(e.grad);
+      }
+      for (std::size_t j = 0; j < h.coordinates.size(); ++j) {
+        EXPECT_NEAR(difference[h.coordinates[j]],
+                    h.matrix(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)), 1e-7);
+      }
+    }
+  }
+}
+
+// Every eigenvalue in m and R, with its multiplicity.
+TEST(Hessian, ClosedFormsAtTheOrigin) {
+  for (const char* activation : testing::kAllActivations) {
+    for (const int L : {2, 3, 10, 1000}) {
+      for (const double b : {0.0, 0.7}) {
+        for (const int H : {1, 2, 4}) {
+          SCOPED_TRACE(fmt::format("{} L {} H {} b {}", activation, L, H, b));
+          ProblemOptions options = testing::problem_options(activation, "gaussian", L, H, 2);
+          options.prior_parameters["nu"] = testing::row({3.0, 1.0});
+          const Problem problem(options);
+          const Point point = origin(problem, b);
+          EXPECT_TRUE(is_origin(problem, point));
+          const auto engine = factorised(problem, 1e-9, point);
+          const Hessian h = hessian(*engine, point);
+          std::vector<double> want, got;
+          for (const OriginMode& mode : origin_modes(problem, b)) {
+            want.insert(want.end(), static_cast<std::size_t>(mode.multiplicity), mode.eigenvalue);
+          }
+          const Eigen::Index n = 2 * H + H * H;
+          const Eigen::SelfAdjointEigenSolver<Matrix> solver(h.matrix.topLeftCorner(n, n));
+          got.assign(solver.eigenvalues().begin(), solver.eigenvalues().end());
+          std::sort(want.begin(), want.end());
+          ASSERT_EQ(want.size(), got.size());
+          for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6);
+        }
+      }
+    }
+  }
+}
+
+TEST(Hessian, ModesInWords) {
+  Point mode = Point::zero(3, 2);
+  mode.m.col(1) << 1, -1, 0;
+  EXPECT_EQ(mode_shape(mode).text(), "m, across heads, feature 2");
+  mode.m << 1, 1, 1, 1, 1, 1;
+  EXPECT_EQ(mode_shape(mode).text(), "m, all heads alike, direction (0.71, 0.71)");
+  mode.m.setZero();
+  mode.R.row(0) << 1, 0, 0;
+  mode.R.row(1) << -1, 0, 0;
+  EXPECT_EQ(mode_shape(mode).text(), "R, across heads");
+  mode.R.setZero();
+  mode.v = 1;
+  EXPECT_EQ(mode_shape(mode).text(), "v");
+}
+
+// The loss has no slope and no curvature along its symmetries.
+TEST(Hessian, SymmetriesAreFlat) {
+  testing::Draw draw(4);
+  const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 3, 2));
+  const Point point = testing::random_heads(3, 2, 0.7, 0.8, draw);
+  const auto engine = factorised(problem, 1e-8, point);
+  const Hessian h = hessian(*engine, point);
+  const Matrix flat = symmetry_directions(problem, point, h.coordinates);
+  ASSERT_EQ(flat.cols(), 4);  // three rotations, one shift
+  EXPECT_LE((flat.transpose() * flat - Matrix::Identity(4, 4)).cwiseAbs().maxCoeff(), 1e-12);
+  Evaluation e;
+  engine->evaluate(point, {}, e);
+  const Vector gradient = flatten(e.grad);
+  for (Eigen::Index k = 0; k < flat.cols(); ++k) {
+    double slope = 0;
+    for (std::size_t i = 0; i < h.coordinates.size(); ++i) {
+      slope += flat(static_cast<Eigen::Index>(i), k) * gradient[h.coordinates[i]];
+    }
+    EXPECT_NEAR(slope, 0, 1e-7);
+  }
+}
+
+EngineOptions one_thread() {
+  EngineOptions options;
+  options.threads = 1;
+  return options;
+}
+
+// Two heads on the two atoms: B-softmax is Bayes optimal there.
+TEST(FixedPoint, OfBayesSoftmaxIsTheBayesRisk) {
+  const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 2, 2));
+  const FixedPoint found =
+      find_fixed_point(problem, one_thread(), initial_point(problem, 0.01, 1), {});
+  EXPECT_TRUE(found.converged) << found.message;
+  EXPECT_LT(found.gradient_norm, 1e-8);
+  EXPECT_EQ(found.index, 0);
+  EXPECT_GE(found.zero_modes, 1) << "a common shift of the biases";
+  EXPECT_NEAR(found.loss, bayes_risk(problem, {.tolerance = 1e-10, .threads = 1}).risk, 1e-8);
+}
+
+// Equal heads stay equal: their flow ends at a saddle, which is found and recognised.
+TEST(FixedPoint, SaddlesAreRecognised) {
+  const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
+  Point equal = Point::zero(2, 2);
+  equal.m.col(0).setConstant(0.3);
+  equal.v = 1;
+  FixedPointOptions options;
+  options.longest_time = 1e4;
+  const FixedPoint saddle = find_fixed_point(problem, one_thread(), equal, options);
+  EXPECT_TRUE(saddle.converged) << saddle.message;
+  EXPECT_EQ(saddle.index, 1);
+  EXPECT_GT(saddle.escape_rate, 1e-3);
+  equal.m(0, 1) = 1e-5;
+  const FixedPoint end = find_fixed_point(problem, one_thread(), equal, options);
+  EXPECT_EQ(end.index, 0) << end.message;
+  EXPECT_LT(end.loss, saddle.loss - 1e-3);
+}
+
+}  // namespace
+}  // namespace headflow

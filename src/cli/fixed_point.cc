@@ -1,0 +1,100 @@
+#include "analysis/fixed_point.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "io/progress.h"
+
+namespace headflow::cli {
+namespace {
+
+int run(Invocation& call) {
+  Session& session = call.session;
+  session.take_recorded_start();
+  const Problem problem(session.problem);
+  print_notes(problem, call.quiet);
+  session.flow.check();
+  const Point start = session.flow_start(problem);
+  FixedPointOptions options;
+  options.rtol = session.flow.rtol;
+  options.atol = session.flow.atol;
+  catch_interrupts();
+  FixedPoint found;
+  {
+    Progress progress(Progress::detect(call.quiet), "fixed-point");
+    found = find_fixed_point(problem, session.engine, start, options, [&](const FlowProgress& now) {
+      progress.update(std::log1p(now.time) / std::log1p(options.longest_time),
+                      fmt::format("tau {:.4g}  loss {:.6f}", now.time, now.loss),
+                      static_cast<double>(now.evaluations), "evaluations");
+      return !interrupted();
+    });
+  }
+  const char* kind = found.stability == Stability::minimum ? "minimum" : "saddle";
+  if (call.json) {
+    const nlohmann::ordered_json out = {
+        {"converged", found.converged},
+        {"kind", kind},
+        {"loss", found.loss},
+        {"loss_error", found.loss_error},
+        {"gradient_norm", found.gradient_norm},
+        {"index", found.index},
+        {"escape_rate", found.escape_rate},
+        {"zero_modes", found.zero_modes},
+        {"symmetries", found.symmetries},
+        {"unused_heads", found.unused_heads},
+        {"eigenvalues", std::vector<double>(found.eigenvalues.begin(), found.eigenvalues.end())},
+        {"eigenvalue_error", found.error},
+        {"point", to_json(problem.frame().leave(found.point))},
+        {"time", found.time},
+        {"newton_distance", found.newton_distance},
+        {"evaluations", found.evaluations},
+        {"engine", found.engine},
+        {"error_kind", found.error_kind},
+        {"seed", session.engine.seed},
+        {"message", found.message}};
+    fmt::print("{}\n", out.dump(2));
+  } else {
+    fmt::print("{}\nloss  {:.10f} +- {:.2g}  ({})\n", found.message, found.loss, found.loss_error,
+               found.error_kind);
+    fmt::print("gradient {:.2g}; index {}; {} zero modes, {} of them symmetries; {} unused heads\n",
+               found.gradient_norm, found.index, found.zero_modes, found.symmetries,
+               found.unused_heads);
+    const Point shown = problem.frame().leave(found.point);
+    for (int h = 0; h < problem.H(); ++h) {
+      fmt::print("  head {}: m", h + 1);
+      for (const double x : shown.m.row(h)) fmt::print(" {:>11.7f}", x);
+      fmt::print("   |R_h| {:.2g}", shown.R.row(h).norm());
+      if (problem.activation().info().trains_b) fmt::print("   b {:>11.7f}", shown.b[h]);
+      fmt::print("\n");
+    }
+    if (problem.activation().info().trains_v) fmt::print("  v {:.7f}\n", shown.v);
+  }
+  if (interrupted()) return kInterrupted;
+  return found.converged ? kSuccess : kDiverged;
+}
+
+}  // namespace
+
+const Command& fixed_point_command() {
+  static const Command command{
+      "fixed-point",
+      "where the flow ends, and whether that is a minimum",
+      "Follows the flow from noise or a given start into a basin (implicit, past saddles), takes "
+      "the\n"
+      "last steps by Newton's method, and looks at the Hessian: a minimum, or a saddle and how\n"
+      "unstable it is. Directions along which the loss cannot change are recognised.\n\n"
+      "example:\n"
+      "  headflow fixed-point configs/flow.toml --seed 1 --json\n",
+      {"problem", "point", "flow.init", "flow.init_noise", "flow.init_from", "flow.init_run",
+       "flow.rtol", "flow.atol", "run", "program"},
+      true,
+      false,
+      run};
+  return command;
+}
+
+}  // namespace headflow::cli
