@@ -100,7 +100,7 @@ const std::vector<PaperRun>& all_runs() {
     add(9, "softmax", 200, 3);
     add(9, "softmax-1", 800, 1);
     add(9, "b-softmax", 100, 3);
-    add(10, "softmax", 700, 1);
+    add(10, "softmax", 1500, 1);
     add(10, "softmax-1", 900, 1);
     add(10, "b-softmax", 400, 1);
     out.push_back(finite_rate_run("finite_rate_N2000", 2000));
