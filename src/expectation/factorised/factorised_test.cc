@@ -144,9 +144,8 @@ TEST(Factorised, ReportedErrorsBoundTrueOnes) {
       EXPECT_LT(ratio, 10);
     }
   }
-  if (kThin == 1) {  // one in a hundred cannot be told from 60
-    EXPECT_LE(misses, 0.01 * checks);
-  }
+  // One in a hundred; of the 60 checks with sanitizers, one.
+  EXPECT_LE(misses, std::max(0.01 * checks, kThin > 1 ? 1.0 : 0.0));
   EXPECT_EQ(unmet, 0);
 }
 
