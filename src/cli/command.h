@@ -44,6 +44,7 @@ const Command& sgd_command();
 const Command& compare_command();
 const Command& hessian_command();
 const Command& fixed_point_command();
+const Command& minima_command();
 const Command& paper_command();
 
 /// integrate_flow with a progress bar; Ctrl-C stops it and keeps what there is.

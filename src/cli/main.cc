@@ -13,8 +13,9 @@ namespace {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &loss_command(),    &bayes_command(),   &flow_command(),        &sgd_command(),
-      &compare_command(), &hessian_command(), &fixed_point_command(), &paper_command()};
+      &loss_command(),        &bayes_command(),   &flow_command(),
+      &sgd_command(),         &compare_command(), &hessian_command(),
+      &fixed_point_command(), &minima_command(),  &paper_command()};
   return all;
 }
 

@@ -27,6 +27,7 @@ enum class Purpose : std::uint32_t {
   sgd_retry = 13,          ///< chi numbers whose first proposal was rejected
   sgd_merge = 14,          ///< sums of different threads or lanes: their frames
   sgd_merge_choice = 15,   ///< acceptance of chi numbers there
+  minima = 16,             ///< starts of a search for minima
   test = 255
 };
 

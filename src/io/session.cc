@@ -121,6 +121,7 @@ Session::Session() {
   keys.add("hessian", "at", hessian_at,
            "where: point ([point]), origin (m = R = 0, b as given, attention 1/L) or saddle (where "
            "the flow of equal heads ends)");
+  keys.add("minima", "starts", starts, "number of starts");
   keys.add("compare", "theory", theory,
            "what SGD is compared with, separated by commas: flow (gradient flow), kappa (the flow "
            "that keeps the noise, kappa = lr dim / batch), map (its one-step map)");

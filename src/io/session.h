@@ -34,6 +34,7 @@ struct Session {
   SgdOptions sgd;
   std::string output;                ///< result file
   std::string save_init;             ///< file for the start of SGD
+  int starts = 200;                  ///< of a search for minima
   std::string hessian_at = "point";  ///< where the Hessian is taken
   std::string theory = "flow";       ///< what SGD is compared with
   double compare_rtol = 1e-6, compare_atol = 1e-8;

@@ -1,0 +1,117 @@
+#include "analysis/minima.h"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+
+#include "core/parallel.h"
+#include "core/random.h"
+
+namespace headflow {
+namespace {
+
+Vector spectrum(const Matrix& symmetric) {
+  return Eigen::SelfAdjointEigenSolver<Matrix>(symmetric, Eigen::EigenvaluesOnly).eigenvalues();
+}
+
+/// Numbers that permutations of heads and rotations and reflections of features do not change; the
+/// spectrum of m C m^T is changed by those that the prior does not have.
+Vector invariants(const Problem& problem, const Point& point) {
+  const Vector& mean = problem.prior().mean();
+  const Matrix C = problem.prior().covariance() + mean * mean.transpose();
+  Vector norms = point.m.rowwise().norm();
+  std::sort(norms.begin(), norms.end());
+  Vector b = point.b;
+  if (problem.activation().info().factorisation == Factorisation::joint) b.array() -= b.maxCoeff();
+  std::sort(b.begin(), b.end());
+  const Vector parts[] = {norms, spectrum(point.m.transpose() * point.m),
+                          spectrum(point.m * C * point.m.transpose()),
+                          spectrum(point.R * point.R.transpose())};
+  std::vector<double> all;
+  for (const Vector& part : parts) all.insert(all.end(), part.begin(), part.end());
+  for (const double x : b) all.push_back(std::exp(std::max(x, -30.0)));
+  all.push_back(point.v);
+  return Eigen::Map<const Vector>(all.data(), static_cast<Eigen::Index>(all.size()));
+}
+
+}  // namespace
+
+Point start_number(const Problem& problem, const MinimaOptions& options, int number,
+                   bool& of_the_paper) {
+  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
+  const int kind = number % 5;
+  of_the_paper = kind == 0;
+  if (of_the_paper) return initial_point(problem, options.noise, seed);
+  Point point = initial_point(problem, options.noise, seed);
+  RandomStream stream({options.seed, Purpose::minima, 0}, static_cast<std::uint64_t>(number));
+  const double size = kind == 1 ? 0.3 : kind == 2 ? 1.0 : kind == 3 ? 2.0 : 0.1;
+  for (double& x : point.m.reshaped<Eigen::RowMajor>()) x = size * stream.normal();
+  point.R *= 0.3 * stream.uniform();
+  const auto* mixture = dynamic_cast<const GaussianMixture*>(&problem.prior());
+  if (kind == 4 && mixture) {
+    for (int h = 0; h < problem.H(); ++h) {
+      point.m.row(h) += mixture->components()[mixture->component(stream.uniform())].mean;
+    }
+  }
+  return point;
+}
+
+bool same_end(const Problem& problem, const FixedPoint& a, const FixedPoint& b) {
+  const double in_loss = 1e-9 + 3 * (a.loss_error + b.loss_error);
+  if (std::abs(a.loss - b.loss) > in_loss) return false;
+  // Ends that lie in a flat valley differ in position, not in loss or curvature.
+  if ((a.eigenvalues - b.eigenvalues).cwiseAbs().maxCoeff() < 1e-4) return true;
+  const Vector x = invariants(problem, a.point), y = invariants(problem, b.point);
+  return (x - y).cwiseAbs().maxCoeff() < 1e-3 * (1 + x.cwiseAbs().maxCoeff());
+}
+
+Minima find_minima(const Problem& problem, const EngineOptions& engine,
+                   const MinimaOptions& options, const std::function<bool(int)>& observer) {
+  const Workers workers(options.threads);
+  EngineOptions one = engine;
+  one.threads = 1;
+  std::vector<FixedPoint> ends(static_cast<std::size_t>(options.starts));
+  std::vector<char> of_paper(ends.size()), done(ends.size(), 0);
+  std::atomic<int> count = 0;
+  std::atomic<bool> stop = false;
+  std::mutex mutex;
+  workers.for_each_block(ends.size(), [&](std::size_t i, int /*worker*/) {
+    if (stop) return;
+    bool paper = false;
+    const Point start = start_number(problem, options, static_cast<int>(i), paper);
+    ends[i] = find_fixed_point(problem, one, start, {}, [&](const FlowProgress&) { return !stop; });
+    of_paper[i] = paper;
+    if (stop) return;
+    done[i] = 1;
+    const int number = ++count;
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (observer && !observer(number)) stop = true;
+  });
+
+  Minima out;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (!done[i]) continue;
+    ++out.starts;
+    out.paper_starts += of_paper[i];
+    if (!ends[i].converged) {
+      ++out.failed;
+      continue;
+    }
+    auto it = std::find_if(out.found.begin(), out.found.end(), [&](const Minimum& other) {
+      return same_end(problem, other.end, ends[i]);
+    });
+    if (it == out.found.end()) {
+      out.found.push_back({ends[i], 0, 0});
+      it = out.found.end() - 1;
+    }
+    ++it->starts;
+    it->paper_starts += of_paper[i];
+  }
+  std::sort(out.found.begin(), out.found.end(),
+            [](const Minimum& a, const Minimum& b) { return a.end.loss < b.end.loss; });
+  return out;
+}
+
+}  // namespace headflow

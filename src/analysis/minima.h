@@ -1,0 +1,45 @@
+#pragma once
+
+// The distinct ends of training, from many starts.
+
+#include <functional>
+
+#include "analysis/fixed_point.h"
+
+namespace headflow {
+
+struct MinimaOptions {
+  int starts = 200;
+  double noise = 0.01;  ///< of the paper's initial law
+  std::uint64_t seed = 1;
+  int threads = 0;
+};
+
+/// A fixed point, counted once up to permutations of heads and the symmetries of the prior.
+struct Minimum {
+  FixedPoint end;
+  int starts = 0;        ///< that lead here
+  int paper_starts = 0;  ///< of these, from the paper's initial law
+};
+
+struct Minima {
+  std::vector<Minimum> found;  ///< by loss, the best first
+  int starts = 0, paper_starts = 0;
+  int failed = 0;  ///< starts whose flow did not arrive
+};
+
+/// Starts, in turn: the paper's initial law; noise in m of size 0.3, 1 and 2; heads on means of the
+/// prior's components with noise. Every start is a pure function of the seed and its number.
+Point start_number(const Problem& problem, const MinimaOptions& options, int number,
+                   bool& of_the_paper);
+
+/// Two ends are the same if their losses agree within their errors and so do the numbers that no
+/// permutation of heads and no rotation or reflection of features changes: the norms of the rows of
+/// m, sorted, and the eigenvalues of m^T m, of m Cov(theta) m^T and of the Hessian.
+bool same_end(const Problem& problem, const FixedPoint& a, const FixedPoint& b);
+
+/// `observer` is called after each start with the number done; returning false stops.
+Minima find_minima(const Problem& problem, const EngineOptions& engine,
+                   const MinimaOptions& options, const std::function<bool(int)>& observer = {});
+
+}  // namespace headflow

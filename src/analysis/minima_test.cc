@@ -1,0 +1,53 @@
+#include "analysis/minima.h"
+
+#include <gtest/gtest.h>
+
+#include "support/problems.h"
+
+namespace headflow {
+namespace {
+
+EngineOptions one_thread() {
+  EngineOptions options;
+  options.threads = 1;
+  return options;
+}
+
+// Permuted heads and reflected features are the same end; another loss is not.
+TEST(Minima, SameUpToSymmetries) {
+  const Problem problem(testing::problem_options("softmax", "gaussian", 4, 2, 2));
+  FixedPoint a = find_fixed_point(problem, one_thread(), initial_point(problem, 0.1, 1), {});
+  ASSERT_TRUE(a.converged) << a.message;
+  FixedPoint b = a;
+  b.point.m.row(0).swap(b.point.m.row(1));
+  b.point.m.col(0) *= -1;
+  EXPECT_TRUE(same_end(problem, a, b));
+  b.loss += 1e-4;
+  EXPECT_FALSE(same_end(problem, a, b));
+}
+
+// Two softmax heads on the flipping spike: one minimum, from everywhere, and the same bits for any
+// number of threads.
+TEST(Minima, OfTwoHeads) {
+  const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
+  MinimaOptions options;
+  options.starts = 10;
+  options.threads = 1;
+  const Minima one = find_minima(problem, one_thread(), options);
+  ASSERT_GE(one.found.size(), 1u);
+  EXPECT_EQ(one.starts, 10);
+  EXPECT_EQ(one.paper_starts, 2);
+  EXPECT_EQ(one.failed, 0);
+  EXPECT_EQ(one.found.front().end.index, 0);
+  EXPECT_EQ(one.found.front().paper_starts, 2);
+  options.threads = 2;
+  const Minima two = find_minima(problem, one_thread(), options);
+  ASSERT_EQ(two.found.size(), one.found.size());
+  for (std::size_t i = 0; i < one.found.size(); ++i) {
+    EXPECT_EQ(two.found[i].end.loss, one.found[i].end.loss);
+    EXPECT_EQ(two.found[i].starts, one.found[i].starts);
+  }
+}
+
+}  // namespace
+}  // namespace headflow

@@ -1,0 +1,95 @@
+#include "analysis/minima.h"
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "core/error.h"
+#include "io/progress.h"
+
+namespace headflow::cli {
+namespace {
+
+int run(Invocation& call) {
+  const Session& session = call.session;
+  const Problem problem(session.problem);
+  print_notes(problem, call.quiet);
+  if (session.starts < 1 || session.starts > 1'000'000) {
+    throw OptionError("minima.starts", fmt::format("{}", session.starts), "must be from 1 to 10^6");
+  }
+  const MinimaOptions options{session.starts, session.flow.init_noise, session.engine.seed,
+                              session.engine.threads};
+  catch_interrupts();
+  Minima minima;
+  {
+    Progress progress(Progress::detect(call.quiet), "minima");
+    minima = find_minima(problem, session.engine, options, [&](int done) {
+      progress.update(static_cast<double>(done) / session.starts,
+                      fmt::format("{} of {} starts", done, session.starts), done, "starts");
+      return !interrupted();
+    });
+  }
+  const double best = minima.found.empty() ? 0.0 : minima.found.front().end.loss;
+  if (call.json) {
+    auto all = nlohmann::ordered_json::array();
+    for (const Minimum& m : minima.found) {
+      all.push_back({{"loss", m.end.loss},
+                     {"loss_error", m.end.loss_error},
+                     {"gradient_norm", m.end.gradient_norm},
+                     {"index", m.end.index},
+                     {"zero_modes", m.end.zero_modes},
+                     {"starts", m.starts},
+                     {"share", static_cast<double>(m.starts) / std::max(1, minima.starts)},
+                     {"paper_starts", m.paper_starts},
+                     {"reached_from_noise", m.paper_starts > 0},
+                     {"above_best", m.end.loss - best},
+                     {"point", to_json(problem.frame().leave(m.end.point))}});
+    }
+    const nlohmann::ordered_json out = {{"minima", all},
+                                        {"starts", minima.starts},
+                                        {"paper_starts", minima.paper_starts},
+                                        {"failed", minima.failed},
+                                        {"seed", session.engine.seed}};
+    fmt::print("{}\n", out.dump(2));
+  } else {
+    fmt::print("{:>14}  {:>8}  {:>5}  {:>6}  {:>10}  {}\n", "loss", "+-", "index", "starts",
+               "from noise", "rows of m");
+    for (const Minimum& m : minima.found) {
+      std::string rows;
+      const Point point = problem.frame().leave(m.end.point);
+      for (const auto& row : point.m.rowwise()) {
+        std::string text;
+        for (const double x : row) text += fmt::format("{}{:.2f}", text.empty() ? "" : " ", x);
+        rows += fmt::format("{}({})", rows.empty() ? "" : " ", text);
+      }
+      fmt::print("{:>14.9f}  {:>8.1e}  {:>5}  {:>6}  {:>10}  {}\n", m.end.loss, m.end.loss_error,
+                 m.end.index, m.starts, m.paper_starts, rows);
+    }
+    fmt::print("{} starts, {} of them from the paper's initial law; {} did not arrive\n",
+               minima.starts, minima.paper_starts, minima.failed);
+  }
+  return interrupted() ? kInterrupted : kSuccess;
+}
+
+}  // namespace
+
+const Command& minima_command() {
+  static const Command command{"minima",
+                               "the distinct ends of training, from many starts",
+                               "Follows the flow from many starts (the paper's initial law, noise "
+                               "of several sizes, heads on\n"
+                               "the means of the prior), finds where each ends as fixed-point "
+                               "does, and counts every end once,\n"
+                               "up to permutations of heads and symmetries of the prior.\n\n"
+                               "example:\n"
+                               "  headflow minima --activation softmax-1 --prior flipping "
+                               "--features 4 --heads 4 --tokens 5\n"
+                               "    --nu 10 --starts 50 --json\n",
+                               {"problem", "minima", "flow.init_noise", "run", "program"},
+                               true,
+                               false,
+                               run};
+  return command;
+}
+
+}  // namespace headflow::cli
