@@ -69,7 +69,7 @@ const Command& bayes_command() {
       "  nu = [2.0, 2.0]\n",
       {"problem", "run", "program"},
       true,
-      false,
+      nullptr,
       run};
   return command;
 }

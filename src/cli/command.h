@@ -16,7 +16,7 @@ struct Invocation {
   std::string command_line;
   bool json = false;
   bool quiet = false;
-  std::vector<std::string> only;  ///< paper --only
+  std::vector<std::string> only;  ///< --only
 };
 
 enum ExitCode {
@@ -24,6 +24,7 @@ enum ExitCode {
   kInternalError = 1,
   kBadInput = 2,
   kDiverged = 3,
+  kNotAsExpected = 4,
   kInterrupted = 130
 };
 
@@ -33,7 +34,7 @@ struct Command {
   const char* description;            ///< what it does, for --help
   std::vector<std::string> sections;  ///< keys that are its flags: "run", or one, "flow.rtol"
   bool takes_file;                    ///< a configuration file as positional argument
-  bool takes_only;                    ///< --only
+  const char* only;                   ///< help of --only, or null if there is none
   int (*run)(Invocation& call);
 };
 
@@ -45,6 +46,7 @@ const Command& compare_command();
 const Command& hessian_command();
 const Command& fixed_point_command();
 const Command& minima_command();
+const Command& verify_command();
 const Command& paper_command();
 
 /// integrate_flow with a progress bar; Ctrl-C stops it and keeps what there is.

@@ -188,7 +188,7 @@ const Command& compare_command() {
       "    --lr 0.02 --tau 50 --runs 3 --output compare.nc\n",
       {"problem", "sgd", "compare", "point", "run", "result", "program"},
       true,
-      false,
+      nullptr,
       run};
   return command;
 }

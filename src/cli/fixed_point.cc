@@ -92,7 +92,7 @@ const Command& fixed_point_command() {
       {"problem", "point", "flow.init", "flow.init_noise", "flow.init_from", "flow.init_run",
        "flow.rtol", "flow.atol", "run", "program"},
       true,
-      false,
+      nullptr,
       run};
   return command;
 }

@@ -133,7 +133,7 @@ const Command& flow_command() {
       "  headflow flow --tokens 4 --heads 2 --features 2 --nu 2,2 --time 100 --output run.nc\n",
       {"problem", "flow", "point", "run", "result.output", "program"},
       true,
-      false,
+      nullptr,
       run};
   return command;
 }

@@ -166,7 +166,7 @@ const Command& hessian_command() {
       "  headflow hessian configs/flow.toml --at saddle --dim 10000\n",
       {"problem", "hessian", "point", "sgd.dim", "run", "program"},
       true,
-      false,
+      nullptr,
       run};
   return command;
 }

@@ -130,7 +130,7 @@ const Command& loss_command() {
       "  m = [[1.0, 0.5], [1.0, -0.5]]\n",
       {"problem", "point", "run", "program"},
       true,
-      false,
+      nullptr,
       run};
   return command;
 }

@@ -13,9 +13,9 @@ namespace {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &loss_command(),        &bayes_command(),   &flow_command(),
-      &sgd_command(),         &compare_command(), &hessian_command(),
-      &fixed_point_command(), &minima_command(),  &paper_command()};
+      &loss_command(),    &bayes_command(),   &flow_command(),        &sgd_command(),
+      &compare_command(), &hessian_command(), &fixed_point_command(), &minima_command(),
+      &verify_command(),  &paper_command()};
   return all;
 }
 
@@ -52,9 +52,7 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
   }
   app.add_flag("--json", call.json, "Print the result as one JSON object on standard output");
   app.add_flag("--quiet", call.quiet, "No progress and no remarks");
-  if (command.takes_only) {
-    app.add_option("--only", call.only, "Only these figures, as in --only 2,15")->delimiter(',');
-  }
+  if (command.only) app.add_option("--only", call.only, command.only)->delimiter(',');
   return flags;
 }
 
@@ -92,7 +90,8 @@ void print_overview() {
       "  headflow --version        version and commit\n\n"
       "Every flag is also a key of the configuration file, in the table named in brackets by\n"
       "--help; a flag wins over the file. Matrices are written '1,0;0,1' on the command line.\n\n"
-      "exit codes: 0 done, 2 bad input or file, 3 the flow diverged, 130 interrupted\n");
+      "exit codes: 0 done, 2 bad input or file, 3 the flow diverged,\n            4 a statement is "
+      "not as expected (verify), 130 interrupted\n");
 }
 
 int run_command(const Command& command, const std::vector<std::string>& arguments,

@@ -87,7 +87,7 @@ const Command& minima_command() {
                                "    --nu 10 --starts 50 --json\n",
                                {"problem", "minima", "flow.init_noise", "run", "program"},
                                true,
-                               false,
+                               nullptr,
                                run};
   return command;
 }

@@ -99,7 +99,7 @@ const Command& paper_command() {
       "make paper does this and draws the pictures.\n",
       {"result.output", "program"},
       false,
-      true,
+      "Only these figures, as in --only 2,15",
       run};
   return command;
 }

@@ -247,7 +247,7 @@ const Command& sgd_command() {
       "    --nu 2,2 --dim 10000 --batch 10000 --lr 0.02 --steps 5000 --seed 3 --output run.nc\n",
       {"problem", "sgd", "point", "run", "result", "program"},
       true,
-      false,
+      nullptr,
       run};
   return command;
 }

@@ -28,6 +28,7 @@ enum class Purpose : std::uint32_t {
   sgd_merge = 14,          ///< sums of different threads or lanes: their frames
   sgd_merge_choice = 15,   ///< acceptance of chi numbers there
   minima = 16,             ///< starts of a search for minima
+  verify = 17,             ///< sequences that a statement is checked with
   test = 255
 };
 

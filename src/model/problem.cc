@@ -47,6 +47,12 @@ Problem::Problem(const ProblemOptions& options)
   prior_ = frame_.enter(info.make(F_, used));
 }
 
+Problem Problem::with_heads(int heads) const {
+  Problem out = *this;
+  out.H_ = heads;
+  return out;
+}
+
 void Problem::check(const Point& point) const {
   check_shape("point.m", point.m, H_, F_);
   check_shape("point.R", point.R, H_, H_);

@@ -47,6 +47,9 @@ class Problem {
   const Matrix& p() const { return frame_.p(); }
   const Matrix& p_root() const { return frame_.root(); }
 
+  /// The same problem for another number of heads.
+  Problem with_heads(int heads) const;
+
   /// Remarks on the options that are no errors (a parameter the prior does not use).
   const std::vector<std::string>& notes() const { return notes_; }
 

@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 
-#include "dynamics/flow.h"
+#include "analysis/fixed_point.h"
+#include "analysis/phases.h"
+#include "core/line_fit.h"
 #include "sgd/sgd.h"
 #include "support/problems.h"
 
@@ -19,24 +20,6 @@ constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
-
-struct Line {
-  double slope, error;  ///< standard error from the scatter about the line
-};
-
-Line fit(const std::vector<double>& x, const std::vector<double>& y) {
-  const double n = static_cast<double>(x.size());
-  double mx = 0, my = 0, xx = 0, xy = 0, rest = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) mx += x[i] / n, my += y[i] / n;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xx += (x[i] - mx) * (x[i] - mx);
-    xy += (x[i] - mx) * (y[i] - my);
-  }
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    rest += std::pow(y[i] - my - xy / xx * (x[i] - mx), 2);
-  }
-  return {xy / xx, std::sqrt(rest / (n - 2) / xx)};
-}
 
 // Root mean square over 12 runs, m and q at tau = 2, N = D / 10, lr = 0.1: kappa = 1.
 TEST(SgdLimit, DeviationFallsAsTheSquareRootOfD) {
@@ -81,34 +64,9 @@ TEST(SgdLimit, DeviationFallsAsTheSquareRootOfD) {
     log_rms.push_back(0.5 * std::log(sum / 24));
     fmt::print("D = {:>9}: rms deviation from the map {:.2e}\n", D, std::exp(log_rms.back()));
   }
-  const Line line = fit(log_D, log_rms);
+  const Line line = fit_line(log_D, log_rms);
   fmt::print("slope {:.3f} +- {:.3f}, expected -1/2\n", line.slope, line.error);
   EXPECT_NEAR(line.slope, -0.5, 0.06);
-}
-
-/// The smallest eigenvalue of the Hessian of the loss at a point.
-double smallest_curvature(Engine& engine, const Point& point) {
-  Matrix hessian(point.size(), point.size());
-  for (Eigen::Index i = 0; i < point.size(); ++i) {
-    Point direction = point, product;
-    const Vector unit = Vector::Unit(point.size(), i);
-    direction.unpack(unit.data());
-    engine.hessian_product(point, direction, product);
-    hessian.row(i) = testing::flatten(product);
-  }
-  return smallest_eigenvalue(0.5 * (hessian + hessian.transpose()));
-}
-
-/// The time at which the two heads have parted along the second direction: |m_12 - m_22| = 0.5.
-template <class Times, class Difference>
-double parting(const Times& time, const Difference& difference) {
-  for (std::size_t i = 1; i < time.size(); ++i) {
-    const double before = difference(i - 1), after = difference(i);
-    if (after < 0.5) continue;
-    return time[i - 1] + (time[i] - time[i - 1]) * (std::log(0.5) - std::log(before)) /
-                             (std::log(after) - std::log(before));
-  }
-  return std::nan("");
 }
 
 // Heads that have not parted differ by D^(-1/2), and this grows as e^(lambda tau), lambda minus the
@@ -122,25 +80,17 @@ TEST(SgdLimit, PartingTakesTheLogarithmOfD) {
   options.engine = "factorised";
   options.tolerance = 1e-9;
 
-  // The saddle: the end of a flow of two equal heads.
-  FlowOptions flow;
-  flow.integrator = "implicit";
-  flow.time = 1e5;
-  flow.gradient_tolerance = 1e-8;
+  // The saddle: where two equal heads end.
   Point equal = Point::zero(2, 2);
   equal.m.col(0).setConstant(0.3);
   equal.v = 1;
-  const auto at_saddle = make_flow_engine(problem, options, flow, equal);
-  Trajectory to_saddle;
-  EXPECT_EQ(integrate_flow(*at_saddle, equal, flow, to_saddle).outcome, FlowOutcome::stationary);
-  const Point saddle = to_saddle.point.back();
-  at_saddle->adapt(saddle);
-  const double lambda = -smallest_curvature(*at_saddle, saddle);
-  ASSERT_GT(lambda, 0);
-  const double predicted = 1 / (2 * lambda);
+  const FixedPoint saddle = find_fixed_point(problem, options, equal, {});
+  ASSERT_EQ(saddle.index, 1);
+  const double lambda = saddle.escape_rate, predicted = 1 / (2 * lambda);
 
+  FlowOptions flow;
+  flow.integrator = "implicit";
   flow.time = 2000;
-  flow.gradient_tolerance = 0;
   flow.outputs = 2000;
   options.tolerance = 1e-8;
   std::vector<double> log_D, of_flow;
@@ -152,12 +102,13 @@ TEST(SgdLimit, PartingTakesTheLogarithmOfD) {
       return t.point.empty() || std::abs(t.point.back().m(0, 1) - t.point.back().m(1, 1)) < 0.6;
     });
     log_D.push_back(std::log(D));
-    of_flow.push_back(parting(
-        t.time, [&](std::size_t i) { return std::abs(t.point[i].m(0, 1) - t.point[i].m(1, 1)); }));
+    std::vector<double> apart;
+    for (const Point& point : t.point) apart.push_back(std::abs(point.m(0, 1) - point.m(1, 1)));
+    of_flow.push_back(first_crossing(t.time, apart, 0.5));
     fmt::print("D = {:.0e}: flow parts at tau = {:.2f}\n", D, of_flow.back());
   }
-  const Line all = fit(log_D, of_flow),
-             line = fit({log_D.begin() + 2, log_D.end()}, {of_flow.begin() + 2, of_flow.end()});
+  const Line all = fit_line(log_D, of_flow),
+             line = fit_line(std::span(log_D).subspan(2), std::span(of_flow).subspan(2));
   fmt::print(
       "flow: slope {:.3f} +- {:.3f} per unit of log D from 10^4 on ({:.3f} +- {:.3f} from 10^2); "
       "Hessian: 1/(2 lambda) = {:.3f}\n",
@@ -186,13 +137,14 @@ TEST(SgdLimit, PartingTakesTheLogarithmOfD) {
     while (!runs.finished()) runs.advance();
     double sum = 0, square = 0, n = 0;
     for (const auto& run : runs.recorded()) {
-      const auto apart = [&](std::size_t i) {
-        const Matrix m = run[i].state.m();
-        return std::abs(m(0, 1) - m(1, 1));
-      };
-      const double parted = parting(time, apart);
+      std::vector<double> apart;
+      for (const SgdRecord& record : run) {
+        const Matrix m = record.state.m();
+        apart.push_back(std::abs(m(0, 1) - m(1, 1)));
+      }
+      const double parted = first_crossing(time, apart, 0.5);
       if (std::isnan(parted)) continue;
-      const double y = parted + std::log(apart(0) * std::sqrt(static_cast<double>(D))) / lambda;
+      const double y = parted + std::log(apart[0] * std::sqrt(static_cast<double>(D))) / lambda;
       sum += y, square += y * y, n += 1;
     }
     EXPECT_GE(n, 0.9 * sgd.runs);

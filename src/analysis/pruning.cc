@@ -1,0 +1,60 @@
+#include "analysis/pruning.h"
+
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+#include "core/matrix.h"
+
+namespace headflow {
+
+Point with_heads(const Point& point, const std::vector<int>& kept) {
+  const auto n = static_cast<Eigen::Index>(kept.size());
+  Point out = Point::zero(static_cast<int>(n), point.features());
+  Matrix rows(n, point.R.cols());
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const int h = kept[static_cast<std::size_t>(i)];
+    out.m.row(i) = point.m.row(h);
+    out.b[i] = point.b[h];
+    rows.row(i) = point.R.row(h);
+  }
+  out.R = positive_square_root(rows * rows.transpose());
+  out.v = point.v;
+  return out;
+}
+
+std::vector<PruningStep> prune(const Problem& problem, const Point& point,
+                               const EngineOptions& options) {
+  const auto loss_of = [&](const std::vector<int>& kept) {
+    const Problem fewer = problem.with_heads(static_cast<int>(kept.size()));
+    const Point left = with_heads(point, kept);
+    Evaluation e;
+    make_engine(fewer, options, {&left, false})->evaluate(left, {}, e);
+    return std::pair(e.loss, e.loss_error);
+  };
+  std::vector<int> kept(static_cast<std::size_t>(problem.H()));
+  std::iota(kept.begin(), kept.end(), 0);
+  std::vector<PruningStep> steps(1);
+  std::tie(steps[0].loss, steps[0].error) = loss_of(kept);
+  while (kept.size() > 1) {
+    PruningStep best;
+    best.loss = std::numeric_limits<double>::infinity();
+    best.instead.assign(static_cast<std::size_t>(problem.H()),
+                        std::numeric_limits<double>::quiet_NaN());
+    for (const int h : kept) {
+      std::vector<int> without = kept;
+      std::erase(without, h);
+      const auto [loss, error] = loss_of(without);
+      best.instead[static_cast<std::size_t>(h)] = loss;
+      if (loss >= best.loss) continue;
+      best.removed = h;
+      best.loss = loss;
+      best.error = error;
+    }
+    std::erase(kept, best.removed);
+    steps.push_back(best);
+  }
+  return steps;
+}
+
+}  // namespace headflow

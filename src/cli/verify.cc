@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "core/error.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
+#include "verify/claim.h"
+
+namespace headflow::cli {
+namespace {
+
+const char* symbol(Relation relation) {
+  switch (relation) {
+    case Relation::equals: return "=";
+    case Relation::at_most: return "<=";
+    case Relation::at_least: return ">=";
+  }
+  return "";
+}
+
+nlohmann::ordered_json to_json(const Row& row) {
+  nlohmann::ordered_json out = {{"id", row.id},
+                                {"statement", row.statement},
+                                {"setting", row.setting},
+                                {"relation", symbol(row.predicted.relation)},
+                                {"predicted", row.predicted.value},
+                                {"measured", row.measured},
+                                {"error", row.error},
+                                {"error_kind", row.error_kind},
+                                {"slack", row.slack},
+                                {"verdict", to_string(row.verdict())},
+                                {"expected", to_string(row.expected())}};
+  if (row.printed) {
+    out["printed"] = row.printed->value;
+    out["printed_relation"] = symbol(row.printed->relation);
+  }
+  return out;
+}
+
+/// How close a row is to failing: 1 is the limit.
+double strain(const Row& row) {
+  const double reach = kErrors * row.error, off = row.measured - row.predicted.value;
+  switch (row.predicted.relation) {
+    case Relation::equals: return std::abs(off) / std::max(row.slack + reach, 1e-300);
+    case Relation::at_most: return (row.measured + reach) / std::max(row.predicted.value, 1e-300);
+    case Relation::at_least: return reach / std::max(off, 1e-300);
+  }
+  return 0;
+}
+
+std::string number(double x) {
+  return x != 0 && (std::abs(x) < 1e-3 || std::abs(x) >= 1e5) ? fmt::format("{:.3e}", x)
+                                                              : fmt::format("{:.6g}", x);
+}
+
+/// Rows of one statement as one entry: that which comes closest to failing.
+void print_statement(const std::vector<const Row*>& rows) {
+  const Row& worst = **std::max_element(rows.begin(), rows.end(), [](const Row* a, const Row* b) {
+    return std::pair(!a->as_expected(), strain(*a)) < std::pair(!b->as_expected(), strain(*b));
+  });
+  std::string predicted =
+      fmt::format("{} {}", symbol(worst.predicted.relation), number(worst.predicted.value));
+  if (worst.printed) {
+    predicted += fmt::format(" (printed {} {})", symbol(worst.printed->relation),
+                             number(worst.printed->value));
+  }
+  fmt::print("{:<30} {:<18} {} +- {:.1e}, predicted {}{}\n", worst.id, to_string(worst.verdict()),
+             number(worst.measured), worst.error, predicted,
+             worst.as_expected() ? "" : "  NOT AS EXPECTED");
+  fmt::print("  {}\n  {}{}\n", worst.statement, worst.setting,
+             rows.size() > 1 ? fmt::format(" (the worst of {} settings)", rows.size()) : "");
+}
+
+int run(Invocation& call) {
+  const std::vector<Claim> claims = select_claims(paper_claims(), call.only);
+  if (!call.session.output.empty()) check_writable(call.session.output);
+  catch_interrupts();
+  std::vector<Row> rows;
+  {
+    Progress progress(Progress::detect(call.quiet), "verify");
+    std::size_t done = 0;
+    rows = verify(claims, call.session.engine.threads, [&](double share, const std::string& id) {
+      ++done;
+      progress.update(share, fmt::format("{} of {}  {}", done, claims.size(), id),
+                      static_cast<double>(done), "statements");
+      return !interrupted();
+    });
+  }
+  if (interrupted()) return kInterrupted;
+
+  int holds = 0, corrected = 0, fails = 0, unexpected = 0;
+  auto all = nlohmann::ordered_json::array();
+  for (const Row& row : rows) {
+    holds += row.verdict() == Verdict::holds;
+    corrected += row.verdict() == Verdict::corrected;
+    fails += row.verdict() == Verdict::fails;
+    unexpected += !row.as_expected();
+    all.push_back(to_json(row));
+  }
+  const nlohmann::ordered_json out = {{"rows", all},
+                                      {"holds", holds},
+                                      {"holds_as_corrected", corrected},
+                                      {"fails", fails},
+                                      {"not_as_expected", unexpected}};
+  if (!call.session.output.empty()) {
+    write_atomically(call.session.output, out.dump(2) + '\n');
+  }
+  if (call.json) {
+    fmt::print("{}\n", out.dump(2));
+  } else {
+    // Settings of one statement together, in order of appearance.
+    std::vector<std::vector<const Row*>> statements;
+    for (const Row& row : rows) {
+      const auto same = std::ranges::find_if(statements, [&](const auto& rows_of) {
+        return rows_of[0]->id == row.id && rows_of[0]->statement == row.statement;
+      });
+      if (same != statements.end()) {
+        same->push_back(&row);
+      } else {
+        statements.push_back({&row});
+      }
+    }
+    for (const auto& rows_of : statements) print_statement(rows_of);
+    fmt::print("\n{} rows: {} hold, {} hold as corrected, {} fail; {}\n", rows.size(), holds,
+               corrected, fails,
+               unexpected == 0 ? "all as expected" : fmt::format("{} NOT AS EXPECTED", unexpected));
+  }
+  return unexpected == 0 ? kSuccess : kNotAsExpected;
+}
+
+}  // namespace
+
+const Command& verify_command() {
+  static const Command command{
+      "verify",
+      "measure every statement of the paper",
+      "Measures the propositions, lemmas and claims of the paper and its errata, each against a\n"
+      "prediction: measured +- error, and whether it holds, holds as corrected (what is printed\n"
+      "does not) or fails. docs/theory.md says how each is measured. The table shows for each\n"
+      "statement the setting that comes closest to failing; --json has all of them. An equality\n"
+      "holds within four errors (and a stated slack where the statement is approximate), an\n"
+      "inequality if it is true by four errors. Exit code 0 only if every row is as expected.\n\n"
+      "examples:\n"
+      "  headflow verify\n"
+      "  headflow verify --only III.4\n"
+      "  headflow verify --only 'Lemma A.4' --json\n",
+      {"result.output", "program"},
+      false,
+      "Only these statements, as in --only III.4,A.1 or --only 'Erratum 7'",
+      run};
+  return command;
+}
+
+}  // namespace headflow::cli

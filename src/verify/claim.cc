@@ -1,0 +1,127 @@
+#include "verify/claim.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace headflow {
+namespace {
+
+std::vector<std::string> words(const std::string& text) {
+  std::string lower;
+  for (const char c : text) lower += static_cast<char>(std::tolower(c));
+  std::istringstream stream(lower);
+  std::vector<std::string> out;
+  for (std::string word; stream >> word;) out.push_back(word);
+  return out;
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::holds: return "holds";
+    case Verdict::corrected: return "holds as corrected";
+    case Verdict::fails: break;
+  }
+  return "fails";
+}
+
+bool agrees(const Prediction& prediction, const Row& row) {
+  const double above = row.measured - prediction.value, reach = kErrors * row.error;
+  switch (prediction.relation) {
+    case Relation::equals: return std::abs(above) <= row.slack + reach;
+    case Relation::at_most: return above + reach <= 0;
+    case Relation::at_least: return above - reach >= 0;
+  }
+  return false;
+}
+
+Verdict Row::verdict() const {
+  if (!agrees(predicted, *this)) return Verdict::fails;
+  return printed && !agrees(*printed, *this) ? Verdict::corrected : Verdict::holds;
+}
+
+Verdict Row::expected() const {
+  if (expected_instead) return *expected_instead;
+  return printed ? Verdict::corrected : Verdict::holds;
+}
+
+std::vector<Claim> paper_claims() {
+  std::vector<Claim> out;
+  for (const auto part : {loss_claims, sgd_claims, hessian_claims, specialisation_claims,
+                          bayes_claims, training_claims, errata_claims}) {
+    for (Claim& claim : part()) out.push_back(std::move(claim));
+  }
+  return out;
+}
+
+std::vector<Claim> select_claims(const std::vector<Claim>& claims,
+                                 const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return claims;
+  std::vector<char> chosen(claims.size(), 0);
+  for (const std::string& text : wanted) {
+    const std::vector<std::string> asked = words(text);
+    bool found = false;
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      const std::vector<std::string> has = words(claims[i].id);
+      const bool all = !asked.empty() && std::ranges::all_of(asked, [&](const std::string& word) {
+        return std::ranges::find(has, word) != has.end();
+      });
+      if (all) chosen[i] = found = true;
+    }
+    if (!found) {
+      std::string ids;
+      for (const Claim& claim : claims) ids += (ids.empty() ? "" : ", ") + claim.id;
+      throw Error(fmt::format("--only {}: there is no such statement; there are: {}", text, ids));
+    }
+  }
+  std::vector<Claim> out;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (chosen[i]) out.push_back(claims[i]);
+  }
+  return out;
+}
+
+std::vector<Row> verify(const std::vector<Claim>& claims, int threads,
+                        const std::function<bool(double, const std::string&)>& observer) {
+  std::vector<std::size_t> order(claims.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return claims[a].cost > claims[b].cost; });
+  double total = 0;
+  for (const Claim& claim : claims) total += claim.cost;
+
+  std::vector<std::vector<Row>> rows(claims.size());
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> stop = false;
+  std::mutex mutex;
+  double done = 0;
+  const Workers workers(threads);
+  const auto queues = static_cast<std::size_t>(workers.count());
+  workers.for_each_block(queues, [&](std::size_t /*queue*/, int /*worker*/) {
+    while (!stop) {
+      const std::size_t i = next++;
+      if (i >= order.size()) return;
+      const Claim& claim = claims[order[i]];
+      rows[order[i]] = claim.measure();
+      const std::lock_guard<std::mutex> lock(mutex);
+      done += claim.cost;
+      if (observer && !observer(done / total, claim.id)) stop = true;
+    }
+  });
+  std::vector<Row> out;
+  for (std::vector<Row>& some : rows) std::move(some.begin(), some.end(), std::back_inserter(out));
+  return out;
+}
+
+}  // namespace headflow

@@ -1,0 +1,79 @@
+#pragma once
+
+// The paper's statements as measurements. A claim measures one statement, in one or more settings;
+// each is a row with what was predicted, what was measured, its error, and the verdict.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headflow {
+
+enum class Relation { equals, at_most, at_least };
+
+struct Prediction {
+  double value = 0;
+  Relation relation = Relation::equals;
+};
+
+enum class Verdict {
+  holds,      ///< as the paper prints it
+  corrected,  ///< as corrected; what is printed does not hold
+  fails,
+};
+std::string_view to_string(Verdict verdict);
+
+struct Row {
+  std::string id = {};  ///< "Prop. III.4": rows with the same id are settings of one statement
+  std::string statement = {};              ///< in one line
+  std::string setting = {};                ///< where it was measured
+  Prediction predicted = {};               ///< corrected where the paper is misprinted
+  std::optional<Prediction> printed = {};  ///< what the paper says, if that is something else
+  double measured = 0, error = 0;
+  std::string error_kind = {};  ///< what the error is
+  double slack = 0;             ///< how far from equal an approximate statement may be
+  std::optional<Verdict> expected_instead = {};  ///< of a statement that is known to fail
+
+  Verdict verdict() const;
+  /// Holds, or holds as corrected if something else is printed; unless told otherwise.
+  Verdict expected() const;
+  bool as_expected() const { return verdict() == expected(); }
+};
+
+/// An equality holds within `slack` and four errors; an inequality only if it is true by four
+/// errors. With normal errors a true equality is rejected once in 16,000 rows.
+bool agrees(const Prediction& prediction, const Row& row);
+inline constexpr double kErrors = 4;
+
+struct Claim {
+  std::string id;       ///< common to its rows, or the beginning of their ids
+  std::string summary;  ///< for progress
+  double cost = 1;      ///< about, in seconds of one core: for the order and the progress
+  std::function<std::vector<Row>()> measure;
+};
+
+/// Everything the paper says, in its order.
+std::vector<Claim> paper_claims();
+// Its parts, one file each.
+std::vector<Claim> loss_claims();            // III.1, A.1 to A.4
+std::vector<Claim> sgd_claims();             // III.2 to III.4
+std::vector<Claim> hessian_claims();         // lemma III.1 = A.5
+std::vector<Claim> specialisation_claims();  // lemma III.2 = A.6
+std::vector<Claim> bayes_claims();           // IV.1 to IV.3
+std::vector<Claim> training_claims();        // what is said in words
+std::vector<Claim> errata_claims();          // misprints
+
+/// Claims with an id that has all words of one of `wanted`, in any case: "III.4", "lemma III.1".
+/// Empty `wanted`: all. Throws Error naming the ids there are if one finds nothing.
+std::vector<Claim> select_claims(const std::vector<Claim>& claims,
+                                 const std::vector<std::string>& wanted);
+
+/// Measures claims on `threads` cores (0: all), the costly ones first; rows in the order of claims,
+/// the same bits for any number of threads. `observer` is told the share of the work that is done
+/// and the last claim finished; returning false stops, and rows measured so far are returned.
+std::vector<Row> verify(const std::vector<Claim>& claims, int threads,
+                        const std::function<bool(double, const std::string&)>& observer = {});
+
+}  // namespace headflow

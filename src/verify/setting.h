@@ -1,0 +1,61 @@
+#pragma once
+
+// Short ways to say in which setting a statement is measured.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "expectation/engine.h"
+
+namespace headflow {
+
+inline constexpr const char* kActivations[] = {"softmax", "softmax-1", "b-softmax"};
+
+inline Matrix row_of(std::initializer_list<double> values) {
+  Matrix out(1, static_cast<Eigen::Index>(values.size()));
+  std::copy(values.begin(), values.end(), out.data());
+  return out;
+}
+
+inline ProblemOptions setting(const std::string& activation, const std::string& prior, int L, int H,
+                              int F, std::initializer_list<double> nu, double eta = 1) {
+  ProblemOptions options;
+  options.activation = activation;
+  options.prior = prior;
+  options.tokens = L;
+  options.heads = H;
+  options.features = F;
+  options.eta = eta;
+  if (nu.size() > 0) options.prior_parameters["nu"] = row_of(nu);
+  return options;
+}
+
+/// "softmax, flipping, L 4, H 2, F 2".
+inline std::string text(const ProblemOptions& options) {
+  std::string out = fmt::format("{}, {}, L {}, H {}, F {}", options.activation, options.prior,
+                                options.tokens, options.heads, options.features);
+  const auto nu = options.prior_parameters.find("nu");
+  if (nu == options.prior_parameters.end()) return out;
+  for (Eigen::Index i = 0; i < nu->second.size(); ++i) {
+    out += fmt::format("{}{}", i ? "/" : ", nu ", nu->second.data()[i]);
+  }
+  return out;
+}
+
+/// Claims run side by side, so that each engine takes one core.
+inline EngineOptions on_one_core(double tolerance) {
+  EngineOptions options;
+  options.tolerance = tolerance;
+  options.threads = 1;
+  return options;
+}
+
+inline std::unique_ptr<Engine> quadrature(const Problem& problem, double tolerance) {
+  EngineOptions options = on_one_core(tolerance);
+  options.engine = "factorised";
+  return make_engine(problem, options);
+}
+
+}  // namespace headflow
