@@ -16,12 +16,19 @@
 namespace headflow {
 namespace {
 
+/// Lower-case words without brackets, commas and final dots: "Prop. IV.2 (x)" -> prop, iv.2, x.
 std::vector<std::string> words(const std::string& text) {
-  std::string lower;
-  for (const char c : text) lower += static_cast<char>(std::tolower(c));
-  std::istringstream stream(lower);
+  std::string plain;
+  for (const char c : text) {
+    const bool separates = std::string_view("()[],;:").find(c) != std::string_view::npos;
+    plain += separates ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  std::istringstream stream(plain);
   std::vector<std::string> out;
-  for (std::string word; stream >> word;) out.push_back(word);
+  for (std::string word; stream >> word;) {
+    while (word.ends_with('.')) word.pop_back();
+    if (!word.empty()) out.push_back(word);
+  }
   return out;
 }
 
@@ -80,8 +87,12 @@ std::vector<Claim> select_claims(const std::vector<Claim>& claims,
       if (all) chosen[i] = found = true;
     }
     if (!found) {
-      std::string ids;
-      for (const Claim& claim : claims) ids += (ids.empty() ? "" : ", ") + claim.id;
+      std::string ids, last;
+      for (const Claim& claim : claims) {
+        if (claim.id == last) continue;
+        last = claim.id;
+        ids += (ids.empty() ? "" : ", ") + last;
+      }
       throw Error(fmt::format("--only {}: there is no such statement; there are: {}", text, ids));
     }
   }

@@ -108,8 +108,8 @@ std::vector<Row> signs() {
 std::vector<Claim> hessian_claims() {
   return {
       {"Lemma III.1 (A.5) softmax", "its constants", 1, [] { return constants("softmax"); }},
-      {"Lemma III.1 (A.5) softmax-1", "its constants", 2, [] { return constants("softmax-1"); }},
-      {"Lemma III.1 (A.5) B-softmax", "its constants", 2, [] { return constants("b-softmax"); }},
+      {"Lemma III.1 (A.5) softmax-1", "its constants", 1, [] { return constants("softmax-1"); }},
+      {"Lemma III.1 (A.5) B-softmax", "its constants", 1, [] { return constants("b-softmax"); }},
       {"Lemma III.1 (A.5) escape", "heads part", 1, signs}};
 }
 

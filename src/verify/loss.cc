@@ -196,7 +196,7 @@ std::vector<Row> bias_and_scale() {
 }  // namespace
 
 std::vector<Claim> loss_claims() {
-  return {{"Prop. III.1", "the loss depends on overlaps only", 12, loss_of_vectors},
+  return {{"Prop. III.1", "the loss depends on overlaps only", 6, loss_of_vectors},
           {"Lemma A.1", "the unspecialised manifold is invariant", 1, invariant_manifold},
           {"Lemma A.2", "the gradient points along the mean", 1, along_the_mean},
           {"Lemma A.3", "no force on R at R = 0", 1, no_force_on_r},
