@@ -110,12 +110,22 @@ double least_curvature_of_R(const Place& place) {
   return Eigen::SelfAdjointEigenSolver<Matrix>(S, Eigen::EigenvaluesOnly).eigenvalues()[0];
 }
 
+/// Coordinates in which a way is measured. A bias on its way to minus infinity (a sink or a head
+/// that is no longer used) leads nowhere else: e^b vanishes, and the loss with it changes no more.
+Vector travelled(const Point& point, bool joint) {
+  Point out = point;
+  if (joint) out.b.array() -= out.b.maxCoeff();
+  out.b = out.b.array().exp().log1p();
+  return packed(out);
+}
+
 /// Newton's method until the gradient is below `target`, with a new Hessian only where the last one
 /// no longer serves. To a saddle if `to_saddle`; else downhill only, where the Hessian has no
 /// negative eigenvalue, and not far: the flow would go there, too. False if that fails.
 bool newton(Engine& engine, Place& place, double target, bool to_saddle,
             std::int64_t& evaluations) {
-  const Vector origin = packed(place.point);
+  const bool joint = engine.problem().activation().info().factorisation == Factorisation::joint;
+  const Vector origin = travelled(place.point, joint);
   double longest = kLongestStep;
   bool fresh = true;
   for (int step = 0; step < kMostNewton; ++step) {
@@ -129,7 +139,7 @@ bool newton(Engine& engine, Place& place, double target, bool to_saddle,
     Place there = place;
     const Vector way = newton_step(place, target, longest);
     there.point = moved(place.curvature, place.point, way);
-    if (!to_saddle && (packed(there.point) - origin).norm() > kFurthest) return false;
+    if (!to_saddle && (travelled(there.point, joint) - origin).norm() > kFurthest) return false;
     engine.follow(there.point);
     engine.evaluate(there.point, {.loss_error = false}, there.e);
     ++evaluations;
