@@ -17,6 +17,7 @@ constexpr double kLeastGradient = 1e-11;  // no use to ask the flow for less
 constexpr double kNothing = 1e-9;         // displacement from a saddle that is rounding
 constexpr double kLeft = 0.03;            // displacement of a flow that has left it
 constexpr int kMostFailures = 20;         // of the integrator
+constexpr int kMostSaddles = 50;          // passed, or looked at again
 constexpr double kTooLarge = 1e6;         // a coordinate: on its way to infinity
 constexpr double kManySamples = 5e6;      // of one evaluation of the flow, B-softmax
 constexpr double kLoosest = 1e-3;         // tolerance of the flow
@@ -167,13 +168,8 @@ class Search {
     std::unique_ptr<Engine> rough = make(tolerance_);
     // Samples would break symmetries that nodes keep: not later, either.
     if (rough->tolerance() > 0) engine_.engine = rough->name();
-    while (rough->tolerance() > 0 &&
-           tolerance_<kLoosest&& static_cast<double>(rough->samples())> kManySamples) {
-      tolerance_ = std::min(10 * tolerance_, kLoosest);
-      rough = make(tolerance_);
-    }
     double gradient = options_.flow_gradient, tolerance = tolerance_;
-    for (int failures = 0; failures < kMostFailures;) {
+    for (int failures = 0, saddles = 0; failures < kMostFailures;) {
       if (gradient < tolerance) rough = make(tolerance = std::max(gradient, 1e-12));
       const FlowOutcome outcome = follow(*rough, options_.longest_time - out_.time, gradient);
       if (outcome == FlowOutcome::interrupted) {
@@ -183,11 +179,14 @@ class Search {
       }
       if (outcome == FlowOutcome::diverged) ++failures;
       if (packed(point_).cwiseAbs().maxCoeff() > kTooLarge) break;
-      const bool last = out_.time >= options_.longest_time || gradient < kLeastGradient;
+      const bool last = out_.time >= options_.longest_time || gradient < kLeastGradient ||
+                        saddles == kMostSaddles;
       double escape = 0;
       if (arrive(last, escape)) return std::move(out_);
       if (last) break;
       if (escape > 0) {
+        // If it does not leave, the engine may be too rough to see where to.
+        if (++saddles % 5 == 0) rough = make(tolerance = std::max(0.1 * tolerance, 1e-9));
         // The gradient is small here: no stop for that.
         escape = std::min(escape, options_.longest_time - out_.time);
         const FlowOutcome left = follow(*rough, escape, 0);
