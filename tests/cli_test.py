@@ -158,6 +158,26 @@ class Analysis(CommandLine):
         self.assertLess(out["loss_error"], 1e-8)
         self.assertEqual(len(out["point"]["m"]), 2)
 
+    def test_minima(self):
+        problem = ["--prior", "flipping", "--tokens", 4, "--heads", 2, "--features", 2, "--nu", "2,2", "--starts", 6]
+        outs = []
+        for threads in (1, 2):
+            done = run("minima", *problem, "--threads", threads, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            outs.append(json.loads(done.stdout))
+        self.assertEqual(outs[0], outs[1])
+        out = outs[0]
+        self.assertEqual((out["starts"], out["paper_starts"], out["failed"]), (6, 2, 0))
+        self.assertEqual(sum(one["starts"] for one in out["minima"]), 6)
+        best = out["minima"][0]
+        for key in ("loss", "loss_error", "gradient_norm", "zero_modes", "share", "paper_starts", "point"):
+            self.assertIn(key, best)
+        self.assertEqual((best["kind"], best["index"], best["above_best"]), ("minimum", 0, 0))
+        self.assertEqual((best["reached_from_noise"], best["share_from_noise"]), (True, 1))
+        self.assertEqual(best["loss"], min(one["loss"] for one in out["minima"]))
+        self.assertIn("rows of m", run("minima", *problem).stdout)
+        self.assertEqual(run("minima", "--starts", 0).returncode, 2)
+
 
 class Flow(CommandLine):
     def test_factorised_flow_reaches_stationarity_in_hundreds_of_evaluations(self):

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +10,17 @@ namespace headflow {
 namespace {
 
 constexpr int kMostNewton = 30;
-constexpr double kLongestStep = 0.3;  // of Newton: in the same basin
+constexpr double kLongestStep = 1.0;      // of Newton
+constexpr double kFurthest = 3.0;         // that Newton may go from where the flow was
+constexpr double kSmallR = 0.3;           // below, R = 0 is tried
+constexpr double kLeastGradient = 1e-11;  // no use to ask the flow for less
+constexpr double kNothing = 1e-9;         // displacement from a saddle that is rounding
+constexpr double kLeft = 0.03;            // displacement of a flow that has left it
+constexpr int kMostFailures = 20;         // of the integrator
+constexpr int kMostSaddles = 50;          // passed, or looked at again
+constexpr double kTooLarge = 1e6;         // a coordinate: on its way to infinity
+constexpr double kManySamples = 5e6;      // of one evaluation of the flow, B-softmax
+constexpr double kLoosest = 1e-3;         // tolerance of the flow
 
 Vector packed(const Point& point) {
   Vector out(point.size());
@@ -27,16 +38,54 @@ Vector restricted(const Hessian& h, const Point& grad) {
   return out;
 }
 
-/// Newton's step without the directions whose curvature vanishes; towards the minimum along those
-/// of positive curvature and away from it along the others, so that a saddle is found, too.
-Vector newton_step(const Hessian& h, const Vector& gradient, double zero) {
-  const Vector along = h.eigenvectors.transpose() * gradient;
+/// A point and what is known there.
+struct Place {
+  Point point;
+  Evaluation e;
+  Hessian curvature;
+  Matrix symmetries;  ///< directions along which the loss cannot change
+  double zero = 0;    ///< below, an eigenvalue counts as zero
+
+  /// Along symmetries it is nothing but error.
+  Vector gradient() const {
+    const Vector all = restricted(curvature, e.grad);
+    return all - symmetries * (symmetries.transpose() * all);
+  }
+  int index() const { return static_cast<int>((curvature.eigenvalues.array() < -zero).count()); }
+};
+
+void look(Engine& engine, Place& place) {
+  engine.evaluate(place.point, {.gradient_error = true}, place.e);
+  // Differences miss what B-softmax's nodes do not see at R = 0; its exact products are cheap.
+  const bool joint = engine.problem().activation().info().factorisation == Factorisation::joint;
+  place.curvature = hessian(engine, place.point,
+                            joint ? SecondDerivatives::best : SecondDerivatives::differences);
+  place.symmetries =
+      symmetry_directions(engine.problem(), place.point, place.curvature.coordinates);
+  double error = engine.tolerance();
+  // Where the tolerance is out of reach: the error that there is.
+  if (error > 0) error = std::max(error, 0.01 * place.e.grad_error.m.maxCoeff());
+  place.zero = std::max({10 * place.curvature.asymmetry, 100 * error,
+                         1e-9 * place.curvature.eigenvalues.cwiseAbs().maxCoeff()});
+}
+
+/// Newton's step: towards the minimum along directions of positive curvature and away from it along
+/// the others, so that a saddle is found, too; downhill along those whose curvature is not
+/// resolved.
+Vector newton_step(const Place& place, double target, double longest) {
+  const Hessian& h = place.curvature;
+  const Vector along = h.eigenvectors.transpose() * place.gradient();
   Vector step = Vector::Zero(along.size());
   for (Eigen::Index k = 0; k < along.size(); ++k) {
-    if (std::abs(h.eigenvalues[k]) > zero) step[k] = -along[k] / h.eigenvalues[k];
+    const double x = h.eigenvalues[k];
+    if (std::abs(x) > place.zero) {
+      step[k] = -along[k] / x;
+    } else if (std::abs(along[k]) > 0.1 * target) {
+      step[k] = -along[k] / std::max(std::abs(x), 1e-3 * place.zero);
+    }
   }
   Vector out = h.eigenvectors * step;
-  if (out.norm() > kLongestStep) out *= kLongestStep / out.norm();
+  if (out.norm() > longest) out *= longest / out.norm();
   return out;
 }
 
@@ -50,105 +99,254 @@ Point moved(const Hessian& h, const Point& point, const Vector& step) {
   return out;
 }
 
-/// Below this an eigenvalue counts as zero.
-double zero_curvature(const Engine& engine, const Hessian& h) {
-  return std::max(
-      {10 * h.asymmetry, 100 * engine.tolerance(), 1e-9 * h.eigenvalues.cwiseAbs().maxCoeff()});
+/// Smallest curvature of the loss in R at R = 0.
+double least_curvature_of_R(const Place& place) {
+  const Eigen::Index H = place.point.heads(), first = place.point.m.size();
+  Matrix S(H, H);
+  for (Eigen::Index h = 0; h < H; ++h) {
+    for (Eigen::Index k = 0; k < H; ++k) {
+      S(h, k) = place.curvature.matrix(first + h * H, first + k * H);
+    }
+  }
+  return Eigen::SelfAdjointEigenSolver<Matrix>(S, Eigen::EigenvaluesOnly).eigenvalues()[0];
 }
+
+/// Coordinates in which a way is measured. A bias on its way to minus infinity (a sink or a head
+/// that is no longer used) leads nowhere else: e^b vanishes, and the loss with it changes no more.
+Vector travelled(const Point& point, bool joint) {
+  Point out = point;
+  if (joint) out.b.array() -= out.b.maxCoeff();
+  out.b = out.b.array().exp().log1p();
+  return packed(out);
+}
+
+/// Newton's method until the gradient is below `target`, with a new Hessian only where the last one
+/// no longer serves. To a saddle if `to_saddle`; else downhill only, where the Hessian has no
+/// negative eigenvalue, and not far: the flow would go there, too. False if that fails.
+bool newton(Engine& engine, Place& place, double target, bool to_saddle,
+            std::int64_t& evaluations) {
+  const bool joint = engine.problem().activation().info().factorisation == Factorisation::joint;
+  const Vector origin = travelled(place.point, joint);
+  double longest = kLongestStep;
+  bool fresh = true;
+  for (int step = 0; step < kMostNewton; ++step) {
+    const double slope = place.gradient().norm();
+    if (slope < target) return true;
+    if (!fresh) {
+      look(engine, place);
+      fresh = true;
+      if (!to_saddle && place.index() > 0) return false;
+    }
+    Place there = place;
+    const Vector way = newton_step(place, target, longest);
+    there.point = moved(place.curvature, place.point, way);
+    if (!to_saddle && (travelled(there.point, joint) - origin).norm() > kFurthest) return false;
+    engine.follow(there.point);
+    engine.evaluate(there.point, {.loss_error = false}, there.e);
+    ++evaluations;
+    if (!to_saddle && there.e.loss > place.e.loss + 1e-12 + 2 * engine.tolerance()) {
+      longest = 0.25 * std::min(longest, way.norm());
+      continue;
+    }
+    fresh = there.gradient().norm() < 0.1 * slope;
+    place = std::move(there);
+  }
+  return place.gradient().norm() < target;
+}
+
+/// One search. The engine of the flow is cheap, that of Newton's method shows curvatures, that of
+/// the result is the most exact one.
+class Search {
+ public:
+  Search(const Problem& problem, const EngineOptions& engine, const FixedPointOptions& options,
+         const FlowObserver& observer)
+      : problem_(problem), engine_(engine), options_(options), observer_(observer) {}
+
+  FixedPoint run(const Point& start) {
+    point_ = start;
+    tolerance_ = std::min(10 * engine_.tolerance, kLoosest);
+    std::unique_ptr<Engine> rough = make(tolerance_);
+    // Samples would break symmetries that nodes keep: not later, either.
+    if (rough->tolerance() > 0) engine_.engine = rough->name();
+    double gradient = options_.flow_gradient, tolerance = tolerance_;
+    for (int failures = 0, saddles = 0; failures < kMostFailures;) {
+      if (gradient < tolerance) rough = make(tolerance = std::max(gradient, 1e-12));
+      const FlowOutcome outcome = follow(*rough, options_.longest_time - out_.time, gradient);
+      if (outcome == FlowOutcome::interrupted) {
+        if (!too_costly_) return std::move(out_);
+        rough = make(tolerance = tolerance_ = std::min(10 * tolerance_, kLoosest));
+        continue;
+      }
+      if (outcome == FlowOutcome::diverged) ++failures;
+      if (packed(point_).cwiseAbs().maxCoeff() > kTooLarge) break;
+      const bool last = out_.time >= options_.longest_time || gradient < kLeastGradient ||
+                        saddles == kMostSaddles;
+      double escape = 0;
+      if (arrive(last, escape)) return std::move(out_);
+      if (last) break;
+      if (escape > 0) {
+        // If it does not leave, the engine may be too rough to see where to.
+        if (++saddles % 5 == 0) rough = make(tolerance = std::max(0.1 * tolerance, 1e-9));
+        // The gradient is small here: no stop for that.
+        escape = std::min(escape, options_.longest_time - out_.time);
+        const FlowOutcome left = follow(*rough, escape, 0);
+        if (left == FlowOutcome::interrupted) return std::move(out_);
+        if (left == FlowOutcome::diverged) ++failures;
+      } else if (outcome != FlowOutcome::diverged) {
+        gradient *= 0.1;
+      }
+    }
+    if (out_.message.empty()) out_.message = "no fixed point was found";
+    return std::move(out_);
+  }
+
+ private:
+  std::unique_ptr<Engine> make(double tolerance) const {
+    EngineOptions options = engine_;
+    options.tolerance = std::max(tolerance, 1e-12);
+    return make_engine(problem_, options, {&point_, false});
+  }
+
+  bool joint() const { return problem_.activation().info().factorisation == Factorisation::joint; }
+
+  /// The flow, from where it was; not beyond `time`, and until the gradient is that small.
+  FlowOutcome follow(Engine& engine, double time, double gradient) {
+    FlowOptions flow;
+    flow.integrator = "implicit";
+    // Steps cannot be more exact than the gradient.
+    flow.rtol = std::max(options_.rtol, 0.1 * engine.tolerance());
+    flow.atol = std::max(options_.atol, 1e-3 * engine.tolerance());
+    flow.outputs = 1;
+    flow.time = std::max(1.0, time);
+    flow.gradient_tolerance = gradient;
+    Trajectory trajectory;
+    too_costly_ = false;
+    const bool may_loosen = joint() && engine.tolerance() > 0 && engine.tolerance() < kLoosest &&
+                            gradient >= options_.flow_gradient;
+    const FlowObserver observer = [&](FlowProgress now) {
+      now.time += out_.time;
+      now.evaluations += out_.evaluations;
+      if (observer_ && !observer_(now)) return false;
+      too_costly_ = may_loosen && static_cast<double>(engine.samples()) > kManySamples;
+      return !too_costly_;
+    };
+    const FlowSummary summary = integrate_flow(engine, point_, flow, trajectory, observer);
+    out_.time += summary.final_time;
+    out_.evaluations += summary.evaluations;
+    out_.message = summary.message;
+    out_.point = point_ = trajectory.point.back();
+    out_.loss = trajectory.loss.back();
+    out_.loss_error = trajectory.loss_error.back();
+    out_.gradient_norm = trajectory.gradient_norm.back();
+    out_.engine = engine.name();
+    out_.error_kind = to_string(engine.error_kind());
+    return summary.outcome;
+  }
+
+  /// Tries to go from where the flow is to its end by Newton's method, and reports that. At a
+  /// saddle, which is the end only if nothing of the gradient is along its unstable directions or
+  /// if this is the last try: the time it takes the flow to leave it in `escape`.
+  bool arrive(bool last, double& escape) {
+    std::unique_ptr<Engine> engine = make(0.01 * tolerance_);
+    Place place;
+    place.point = point_;
+    if (!without_R(*engine, place)) {
+      place.point = point_;
+      engine->adapt(place.point);
+      look(*engine, place);
+    }
+    const bool saddle = place.index() > 0;
+    if (saddle) {
+      const Vector along = place.curvature.eigenvectors.transpose() * place.gradient();
+      double soonest = HUGE_VAL;
+      for (int k = 0; k < place.index(); ++k) {
+        const double rate = -place.curvature.eigenvalues[k], displaced = std::abs(along[k]) / rate;
+        if (displaced < kNothing) continue;
+        soonest = std::min(soonest, std::max(1.0, std::log(kLeft / displaced)) / rate);
+      }
+      if (soonest < HUGE_VAL && !last) {
+        escape = soonest;
+        return false;
+      }
+    }
+    const double target = 0.3 * options_.gradient;
+    const double error = engine->tolerance() > 0 ? place.e.grad_error.m.maxCoeff() : 0.0;
+    const bool can_do_better = engine->tolerance() > 0 && error <= engine->tolerance();
+    if (!newton(*engine, place, can_do_better ? std::max(target, engine->tolerance()) : target,
+                saddle, out_.evaluations) &&
+        !last) {
+      return false;
+    }
+    if (can_do_better) {
+      engine = make(std::min(engine_.tolerance, 0.03 * options_.gradient));
+      engine->adapt(place.point);
+      engine->evaluate(place.point, {}, place.e);
+      if (!newton(*engine, place, target, saddle, out_.evaluations) && !last) return false;
+    }
+    look(*engine, place);
+    if (!last && (place.index() > 0) != saddle) return false;
+    report(*engine, place);
+    return true;
+  }
+
+  /// R decays where the loss is curved upwards along it, so that it need not be followed: looks at
+  /// the point without R. Without it the Hessian is cheap, and B-softmax's nodes are few.
+  bool without_R(Engine& engine, Place& place) const {
+    if (point_.R.norm() > kSmallR) return false;
+    engine.adapt(place.point);
+    engine.evaluate(place.point, {.loss_error = false}, place.e);
+    const double before = place.e.loss;
+    if (place.e.grad.R.cwiseProduct(point_.R).sum() < 0) return false;
+    place.point.R.setZero();
+    engine.adapt(place.point);
+    look(engine, place);
+    return least_curvature_of_R(place) > place.zero && place.e.loss < before + engine.tolerance();
+  }
+
+  void report(const Engine& engine, const Place& place) {
+    out_.engine = engine.name();
+    out_.error_kind = to_string(engine.error_kind());
+    out_.point = place.point;
+    out_.loss = place.e.loss;
+    out_.loss_error = place.e.loss_error;
+    out_.gradient_norm = place.gradient().norm();
+    out_.converged = out_.gradient_norm < options_.gradient;
+    out_.newton_distance = (packed(place.point) - packed(point_)).norm();
+    out_.eigenvalues = place.curvature.eigenvalues;
+    out_.error = place.zero;
+    out_.index = place.index();
+    out_.zero_modes = static_cast<int>((out_.eigenvalues.array().abs() <= place.zero).count());
+    out_.stability = out_.index > 0 ? Stability::saddle : Stability::minimum;
+    if (out_.index > 0) out_.escape_rate = -out_.eigenvalues[0];
+    out_.symmetries = static_cast<int>(place.symmetries.cols());
+    for (int h = 0; h < place.point.heads(); ++h) {
+      const bool small = place.point.m.row(h).norm() < 1e-6 && place.point.R.row(h).norm() < 1e-6;
+      const bool silent = joint() && place.point.b[h] < place.point.b.maxCoeff() - 20;
+      out_.unused_heads += small || silent;
+    }
+    out_.message =
+        fmt::format("{} with gradient {:.2g} after tau = {:.4g}; Newton moved it by {:.2g}",
+                    out_.index == 0 ? "a minimum"
+                                    : fmt::format("a saddle of index {} (escape rate {:.3g})",
+                                                  out_.index, out_.escape_rate),
+                    out_.gradient_norm, out_.time, out_.newton_distance);
+  }
+
+  const Problem& problem_;
+  EngineOptions engine_;
+  const FixedPointOptions& options_;
+  const FlowObserver& observer_;
+  double tolerance_ = 0;     ///< of the flow
+  bool too_costly_ = false;  ///< the flow stopped for a looser one
+  Point point_;              ///< where the flow is
+  FixedPoint out_;
+};
 
 }  // namespace
 
-FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine_options,
-                            const Point& start, const FixedPointOptions& options,
-                            const FlowObserver& observer) {
-  FixedPoint out;
-  FlowOptions flow;
-  flow.integrator = "implicit";
-  flow.rtol = options.rtol;
-  flow.atol = options.atol;
-  flow.outputs = 1;
-  flow.gradient_tolerance = options.flow_gradient;
-  EngineOptions exact_options = engine_options;
-  exact_options.tolerance = std::min(exact_options.tolerance, 0.03 * options.gradient);
-  const std::unique_ptr<Engine> rough = make_flow_engine(problem, engine_options, flow, start);
-  Point point = start;
-  Hessian curvature;
-  double zero = 0;
-  while (true) {
-    flow.time = std::max(1.0, options.longest_time - out.time);
-    Trajectory trajectory;
-    const FlowSummary summary = integrate_flow(*rough, point, flow, trajectory, observer);
-    out.time += summary.final_time;
-    out.evaluations += summary.evaluations;
-    point = trajectory.point.back();
-    if (summary.outcome == FlowOutcome::diverged || summary.outcome == FlowOutcome::interrupted) {
-      out.message = summary.message;
-      out.point = point;
-      return out;
-    }
-    rough->adapt(point);
-    curvature = hessian(*rough, point);
-    zero = zero_curvature(*rough, curvature);
-    const bool leaves = curvature.eigenvalues[0] < -zero;
-    // Near a saddle: the flow goes on until its small part along the unstable direction has grown,
-    // or until there is none that could.
-    if (!leaves || out.time >= options.longest_time || flow.gradient_tolerance < 1e-11) break;
-    flow.gradient_tolerance *= 0.1;
-  }
-
-  const Point flow_end = point;
-  const std::unique_ptr<Engine> exact = make_engine(problem, exact_options, {&point, false});
-  Engine& engine = *exact;
-  engine.adapt(point);
-  out.engine = engine.name();
-  out.error_kind = to_string(engine.error_kind());
-  curvature = hessian(engine, point);
-  zero = zero_curvature(engine, curvature);
-  Evaluation e;
-  for (int step = 0; step < kMostNewton; ++step) {
-    engine.evaluate(point, {.loss_error = false}, e);
-    ++out.evaluations;
-    if (restricted(curvature, e.grad).norm() < 0.3 * options.gradient) break;
-    point = moved(curvature, point, newton_step(curvature, restricted(curvature, e.grad), zero));
-    engine.follow(point);
-    curvature = hessian(engine, point);
-    zero = zero_curvature(engine, curvature);
-  }
-  engine.adapt(point);
-  engine.evaluate(point, {.gradient_error = true}, e);
-  curvature = hessian(engine, point);
-  zero = zero_curvature(engine, curvature);
-
-  out.point = point;
-  out.loss = e.loss;
-  out.loss_error = e.loss_error;
-  out.gradient_norm = restricted(curvature, e.grad).norm();
-  out.converged = out.gradient_norm < options.gradient;
-  out.newton_distance = (packed(point) - packed(flow_end)).norm();
-  out.eigenvalues = curvature.eigenvalues;
-  out.error = zero;
-  for (const double x : curvature.eigenvalues) {
-    out.index += x < -zero;
-    out.zero_modes += std::abs(x) <= zero;
-  }
-  out.stability = out.index > 0 ? Stability::saddle : Stability::minimum;
-  if (out.index > 0) out.escape_rate = -curvature.eigenvalues[0];
-  out.symmetries =
-      static_cast<int>(symmetry_directions(engine.problem(), point, curvature.coordinates).cols());
-  for (int h = 0; h < point.heads(); ++h) {
-    const bool small = point.m.row(h).norm() < 1e-6 && point.R.row(h).norm() < 1e-6;
-    const bool silent =
-        engine.problem().activation().info().factorisation == Factorisation::joint &&
-        point.b[h] < point.b.maxCoeff() - 20;
-    out.unused_heads += small || silent;
-  }
-  out.message = fmt::format(
-      "{} with gradient {:.2g} after tau = {:.4g}; Newton moved it by {:.2g}",
-      out.index == 0
-          ? "a minimum"
-          : fmt::format("a saddle of index {} (escape rate {:.3g})", out.index, out.escape_rate),
-      out.gradient_norm, out.time, out.newton_distance);
-  return out;
+FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
+                            const FixedPointOptions& options, const FlowObserver& observer) {
+  return Search(problem, engine, options, observer).run(start);
 }
 
 }  // namespace headflow

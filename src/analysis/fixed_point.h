@@ -9,7 +9,8 @@ namespace headflow {
 
 struct FixedPointOptions {
   double gradient = 1e-8;       ///< asked of the norm of the gradient
-  double flow_gradient = 1e-6;  ///< where Newton takes over
+  double flow_gradient = 1e-3;  ///< where Newton is first tried; if it would leave the basin, the
+                                ///< flow goes on to a tenth of it, and so on
   double longest_time = 1e8;    ///< of the flow
   double rtol = 1e-6, atol = 1e-8;
 };
@@ -40,8 +41,11 @@ struct FixedPoint {
 };
 
 /// From `start`. The flow goes on past saddles: a small gradient with a negative curvature is not
-/// the end. The engine of the flow is as exact as its gradient must be, that of Newton and of the
-/// result more. `observer` as for a flow.
+/// the end, unless nothing of it points along that curvature. Newton's method takes over where it
+/// stays in the basin: the loss falls at every step, the Hessian has no negative eigenvalue on the
+/// way, and the way is short. The engine of the flow is asked for ten times `engine.tolerance`, for
+/// less where that takes too many nodes; those of Newton and of the result are more exact.
+/// `observer` as for a flow. If nothing is found, loss and gradient are those where the flow was.
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
                             const FixedPointOptions& options, const FlowObserver& observer = {});
 

@@ -20,7 +20,7 @@ Point Hessian::mode(Eigen::Index k) const {
   return out;
 }
 
-Hessian hessian(Engine& engine, const Point& point) {
+Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
   const ActivationInfo& info = engine.problem().activation().info();
   Hessian out;
   out.heads = point.heads();
@@ -34,14 +34,34 @@ Hessian hessian(Engine& engine, const Point& point) {
   if (info.trains_v) out.coordinates.push_back(point.size() - 1);
 
   const auto n = static_cast<Eigen::Index>(out.coordinates.size());
-  Matrix raw(n, n);
+  Matrix raw = Matrix::Zero(n, n);
   Vector flat(point.size());
   Point direction = point, product;
-  for (Eigen::Index i = 0; i < n; ++i) {
+  const auto multiply = [&](Eigen::Index i) {
     flat = Vector::Unit(point.size(), out.coordinates[static_cast<std::size_t>(i)]);
     direction.unpack(flat.data());
-    engine.hessian_product(point, direction, product);
+    if (how == SecondDerivatives::differences) {
+      engine.Engine::hessian_product(point, direction, product);
+    } else {
+      engine.hessian_product(point, direction, product);
+    }
     product.pack(flat.data());
+  };
+  // grad_R E = 2 S R with S a function of R R^T: at R = 0 the columns of R part from each other and
+  // from all else, and are alike, so that one of them tells all.
+  const bool without_R = point.R.isZero(0.0);
+  const Eigen::Index H = point.heads(), first_R = point.m.size();
+  for (Eigen::Index i = 0; i < n; ++i) {
+    if (without_R && i >= first_R && i < weights) {
+      if ((i - first_R) % H != 0) continue;
+      multiply(i);
+      for (Eigen::Index h = 0; h < H; ++h) {
+        for (Eigen::Index k = 0; k < H; ++k)
+          raw(i + k, first_R + h * H + k) = flat[first_R + h * H];
+      }
+      continue;
+    }
+    multiply(i);
     for (Eigen::Index j = 0; j < n; ++j) {
       raw(i, j) = flat[out.coordinates[static_cast<std::size_t>(j)]];
     }

@@ -22,9 +22,15 @@ struct Hessian {
   Point mode(Eigen::Index k) const;
 };
 
+enum class SecondDerivatives {
+  best,         ///< exact where the engine has them
+  differences,  ///< of gradients, good to about 1e-9: several times cheaper for softmax
+};
+
 /// By exact second derivatives where the engine has them, else by differences of gradients.
-/// Cost: one product for each coordinate.
-Hessian hessian(Engine& engine, const Point& point);
+/// Cost: one product for each coordinate; at R = 0 one for each row of R.
+Hessian hessian(Engine& engine, const Point& point,
+                SecondDerivatives how = SecondDerivatives::best);
 
 /// Shares of the squared norm of an eigenvector, which sum to 1.
 struct ModeShape {

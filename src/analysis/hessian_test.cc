@@ -1,5 +1,4 @@
-// Hessians against differences of gradients and against the closed forms at the origin; symmetries;
-// fixed points.
+// Hessians against differences of gradients and against the closed forms at the origin; symmetries.
 
 #include "analysis/hessian.h"
 
@@ -8,10 +7,8 @@
 
 #include <Eigen/Eigenvalues>
 
-#include "analysis/fixed_point.h"
 #include "support/problems.h"
 #include "support/random_problems.h"
-#include "theory/bayes.h"
 #include "theory/origin.h"
 
 namespace headflow {
@@ -125,40 +122,22 @@ TEST(Hessian, SymmetriesAreFlat) {
   }
 }
 
-EngineOptions one_thread() {
-  EngineOptions options;
-  options.threads = 1;
-  return options;
-}
-
-// Two heads on the two atoms: B-softmax is Bayes optimal there.
-TEST(FixedPoint, OfBayesSoftmaxIsTheBayesRisk) {
-  const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 2, 2));
-  const FixedPoint found =
-      find_fixed_point(problem, one_thread(), initial_point(problem, 0.01, 1), {});
-  EXPECT_TRUE(found.converged) << found.message;
-  EXPECT_LT(found.gradient_norm, 1e-8);
-  EXPECT_EQ(found.index, 0);
-  EXPECT_GE(found.zero_modes, 1) << "a common shift of the biases";
-  EXPECT_NEAR(found.loss, bayes_risk(problem, {.tolerance = 1e-10, .threads = 1}).risk, 1e-8);
-}
-
-// Equal heads stay equal: their flow ends at a saddle, which is found and recognised.
-TEST(FixedPoint, SaddlesAreRecognised) {
-  const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
-  Point equal = Point::zero(2, 2);
-  equal.m.col(0).setConstant(0.3);
-  equal.v = 1;
-  FixedPointOptions options;
-  options.longest_time = 1e4;
-  const FixedPoint saddle = find_fixed_point(problem, one_thread(), equal, options);
-  EXPECT_TRUE(saddle.converged) << saddle.message;
-  EXPECT_EQ(saddle.index, 1);
-  EXPECT_GT(saddle.escape_rate, 1e-3);
-  equal.m(0, 1) = 1e-5;
-  const FixedPoint end = find_fixed_point(problem, one_thread(), equal, options);
-  EXPECT_EQ(end.index, 0) << end.message;
-  EXPECT_LT(end.loss, saddle.loss - 1e-3);
+// At R = 0 the columns of R are alike, and differences see what exact derivatives see.
+TEST(Hessian, WithoutR) {
+  for (const char* activation : testing::kAllActivations) {
+    SCOPED_TRACE(activation);
+    testing::Draw draw(5);
+    const Problem problem(testing::random_options(activation, "full", 5, 3, 2, draw));
+    Point point = testing::random_heads(3, 2, 0.7, 0.0, draw);
+    point.R.setZero();
+    const Matrix at_zero = hessian(*factorised(problem, 1e-10, point), point).matrix;
+    point.R(1, 1) = 1e-9;  // nothing, but every product is then taken
+    const auto engine = factorised(problem, 1e-10, point);
+    EXPECT_LE((hessian(*engine, point).matrix - at_zero).cwiseAbs().maxCoeff(), 1e-7);
+    if (problem.activation().info().factorisation == Factorisation::joint) continue;
+    const Matrix differences = hessian(*engine, point, SecondDerivatives::differences).matrix;
+    EXPECT_LE((differences - at_zero).cwiseAbs().maxCoeff(), 1e-7);
+  }
 }
 
 }  // namespace

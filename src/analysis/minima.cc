@@ -1,43 +1,15 @@
 #include "analysis/minima.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <mutex>
 
+#include "core/error.h"
 #include "core/parallel.h"
 #include "core/random.h"
 
 namespace headflow {
-namespace {
-
-Vector spectrum(const Matrix& symmetric) {
-  return Eigen::SelfAdjointEigenSolver<Matrix>(symmetric, Eigen::EigenvaluesOnly).eigenvalues();
-}
-
-/// Numbers that permutations of heads and rotations and reflections of features do not change; the
-/// spectrum of m C m^T is changed by those that the prior does not have.
-Vector invariants(const Problem& problem, const Point& point) {
-  const Vector& mean = problem.prior().mean();
-  const Matrix C = problem.prior().covariance() + mean * mean.transpose();
-  Vector norms = point.m.rowwise().norm();
-  std::sort(norms.begin(), norms.end());
-  Vector b = point.b;
-  if (problem.activation().info().factorisation == Factorisation::joint) b.array() -= b.maxCoeff();
-  std::sort(b.begin(), b.end());
-  const Vector parts[] = {norms, spectrum(point.m.transpose() * point.m),
-                          spectrum(point.m * C * point.m.transpose()),
-                          spectrum(point.R * point.R.transpose())};
-  std::vector<double> all;
-  for (const Vector& part : parts) all.insert(all.end(), part.begin(), part.end());
-  for (const double x : b) all.push_back(std::exp(std::max(x, -30.0)));
-  all.push_back(point.v);
-  return Eigen::Map<const Vector>(all.data(), static_cast<Eigen::Index>(all.size()));
-}
-
-}  // namespace
-
 Point start_number(const Problem& problem, const MinimaOptions& options, int number,
                    bool& of_the_paper) {
   const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
@@ -58,13 +30,14 @@ Point start_number(const Problem& problem, const MinimaOptions& options, int num
   return point;
 }
 
-bool same_end(const Problem& problem, const FixedPoint& a, const FixedPoint& b) {
+bool same_end(const FixedPoint& a, const FixedPoint& b) {
   const double in_loss = 1e-9 + 3 * (a.loss_error + b.loss_error);
-  if (std::abs(a.loss - b.loss) > in_loss) return false;
-  // Ends that lie in a flat valley differ in position, not in loss or curvature.
-  if ((a.eigenvalues - b.eigenvalues).cwiseAbs().maxCoeff() < 1e-4) return true;
-  const Vector x = invariants(problem, a.point), y = invariants(problem, b.point);
-  return (x - y).cwiseAbs().maxCoeff() < 1e-3 * (1 + x.cwiseAbs().maxCoeff());
+  if (std::abs(a.loss - b.loss) > in_loss || a.index != b.index) return false;
+  // Two places of a flat valley differ in position and in curvature across it.
+  if (a.zero_modes > a.symmetries && b.zero_modes > b.symmetries) return true;
+  const double scale = std::max(a.eigenvalues.maxCoeff(), b.eigenvalues.maxCoeff());
+  const double in_curvature = 1e-3 * scale + a.error + b.error;
+  return (a.eigenvalues - b.eigenvalues).cwiseAbs().maxCoeff() < in_curvature;
 }
 
 Minima find_minima(const Problem& problem, const EngineOptions& engine,
@@ -81,7 +54,12 @@ Minima find_minima(const Problem& problem, const EngineOptions& engine,
     if (stop) return;
     bool paper = false;
     const Point start = start_number(problem, options, static_cast<int>(i), paper);
-    ends[i] = find_fixed_point(problem, one, start, {}, [&](const FlowProgress&) { return !stop; });
+    try {
+      ends[i] =
+          find_fixed_point(problem, one, start, {}, [&](const FlowProgress&) { return !stop; });
+    } catch (const Error& error) {  // too many nodes, say: one start that did not arrive
+      ends[i].message = error.what();
+    }
     of_paper[i] = paper;
     if (stop) return;
     done[i] = 1;
@@ -99,9 +77,8 @@ Minima find_minima(const Problem& problem, const EngineOptions& engine,
       ++out.failed;
       continue;
     }
-    auto it = std::find_if(out.found.begin(), out.found.end(), [&](const Minimum& other) {
-      return same_end(problem, other.end, ends[i]);
-    });
+    auto it = std::find_if(out.found.begin(), out.found.end(),
+                           [&](const Minimum& other) { return same_end(other.end, ends[i]); });
     if (it == out.found.end()) {
       out.found.push_back({ends[i], 0, 0});
       it = out.found.end() - 1;

@@ -15,7 +15,8 @@ struct MinimaOptions {
   int threads = 0;
 };
 
-/// A fixed point, counted once up to permutations of heads and the symmetries of the prior.
+/// A fixed point, counted once up to permutations of heads and the symmetries of the prior. It may
+/// be a saddle (end.index > 0), from a start with a symmetry.
 struct Minimum {
   FixedPoint end;
   int starts = 0;        ///< that lead here
@@ -33,10 +34,10 @@ struct Minima {
 Point start_number(const Problem& problem, const MinimaOptions& options, int number,
                    bool& of_the_paper);
 
-/// Two ends are the same if their losses agree within their errors and so do the numbers that no
-/// permutation of heads and no rotation or reflection of features changes: the norms of the rows of
-/// m, sorted, and the eigenvalues of m^T m, of m Cov(theta) m^T and of the Hessian.
-bool same_end(const Problem& problem, const FixedPoint& a, const FixedPoint& b);
+/// Two ends are the same if their losses agree within their errors and so do the eigenvalues of
+/// their Hessians, which no permutation of heads and no symmetry of the prior changes; or if both
+/// lie in a valley (zero modes beyond the symmetries of every problem), where only the loss is one.
+bool same_end(const FixedPoint& a, const FixedPoint& b);
 
 /// `observer` is called after each start with the number done; returning false stops.
 Minima find_minima(const Problem& problem, const EngineOptions& engine,

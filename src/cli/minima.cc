@@ -36,12 +36,15 @@ int run(Invocation& call) {
       all.push_back({{"loss", m.end.loss},
                      {"loss_error", m.end.loss_error},
                      {"gradient_norm", m.end.gradient_norm},
+                     {"kind", m.end.index == 0 ? "minimum" : "saddle"},
                      {"index", m.end.index},
                      {"zero_modes", m.end.zero_modes},
                      {"starts", m.starts},
                      {"share", static_cast<double>(m.starts) / std::max(1, minima.starts)},
                      {"paper_starts", m.paper_starts},
                      {"reached_from_noise", m.paper_starts > 0},
+                     {"share_from_noise",
+                      static_cast<double>(m.paper_starts) / std::max(1, minima.paper_starts)},
                      {"above_best", m.end.loss - best},
                      {"point", to_json(problem.frame().leave(m.end.point))}});
     }
@@ -63,7 +66,13 @@ int run(Invocation& call) {
         rows += fmt::format("{}({})", rows.empty() ? "" : " ", text);
       }
       fmt::print("{:>14.9f}  {:>8.1e}  {:>5}  {:>6}  {:>10}  {}\n", m.end.loss, m.end.loss_error,
-                 m.end.index, m.starts, m.paper_starts, rows);
+                 m.end.index, m.starts, m.paper_starts,
+                 m.end.index > 0 ? "a saddle: " + rows : rows);
+    }
+    for (const Minimum& m : minima.found) {
+      if (m.paper_starts == 0 || m.end.loss <= best + m.end.loss_error) continue;
+      fmt::print("{} of {} trainings from the paper's initial law end {:.3g} above the best\n",
+                 m.paper_starts, minima.paper_starts, m.end.loss - best);
     }
     fmt::print("{} starts, {} of them from the paper's initial law; {} did not arrive\n",
                minima.starts, minima.paper_starts, minima.failed);

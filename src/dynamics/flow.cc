@@ -221,7 +221,7 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
   const std::unique_ptr<Integrator> integrator = make_integrator(options, field, y0);
   const std::vector<double> times = output_times(options);
   std::size_t next = 1;  // times[0] = 0 is recorded
-  Vector y(y0.size()), velocity(y0.size());
+  Vector y(y0.size()), velocity(y0.size()), last_good = y0;
   double end = options.time;
   const char* speed = options.kappa > 0 ? "speed |dy/dtau|" : "norm of the gradient";
 
@@ -238,9 +238,11 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
       summary.outcome = FlowOutcome::diverged;
       summary.message = fmt::format("the flow diverged after tau = {:.6g}: {}", before, why);
       summary.final_time = before;
+      if (trajectory.time.back() < before) record(before, last_good.data());
       break;
     }
     ++summary.steps;
+    last_good = y;
     if (integrator->time() < options.time) engine.follow(field.unpack(y.data()));
 
     end = std::min(integrator->time(), options.time);
