@@ -6,12 +6,14 @@ CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
 
 .PHONY: help paper test build bench format clean
 
-paper: ## build, compute the paper's figures and draw them
+paper: ## build, compute and draw the paper's figures, measure its statements, write a report
 	@scripts/install-packages build draw
 	@$(CONFIGURE) -DHEADFLOW_TESTS=OFF > /dev/null
 	@cmake --build $(BUILD) --target headflow
 	@$(BUILD)/headflow paper --output $(RESULTS)
 	@$(PYTHON) figures/draw.py $(RESULTS)
+	@$(BUILD)/headflow verify --output $(RESULTS)/verify.json; verdict=$$?; \
+	  $(PYTHON) figures/report.py $(RESULTS) && exit $$verdict
 
 build: ## install what is missing and build $(BUILD)/headflow
 	@scripts/install-packages build

@@ -179,6 +179,37 @@ class Analysis(CommandLine):
         self.assertEqual(run("minima", "--starts", 0).returncode, 2)
 
 
+class Verify(CommandLine):
+    def test_rows(self):
+        outs = []
+        for threads in (1, 2):
+            done = run("verify", "--only", "A.1,A.4,Erratum 5", "--threads", threads, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            outs.append(json.loads(done.stdout))
+        self.assertEqual(outs[0], outs[1])
+        out = outs[0]
+        self.assertEqual({row["id"] for row in out["rows"]}, {"Lemma A.1", "Lemma A.4", "Erratum 5"})
+        for row in out["rows"]:
+            for key in ("id", "statement", "setting", "predicted", "measured", "error", "error_kind", "verdict"):
+                self.assertIn(key, row)
+            self.assertEqual(row["verdict"], "holds as corrected" if "printed" in row else "holds")
+        self.assertEqual(out["holds"] + out["holds_as_corrected"], len(out["rows"]))
+        self.assertEqual((out["fails"], out["not_as_expected"]), (0, 0))
+
+    def test_table_and_file(self):
+        path = self.path / "verify.json"
+        done = run("verify", "--only", "lemma a.3", "--output", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Lemma A.3", done.stdout)
+        self.assertIn("all as expected", done.stdout)
+        self.assertEqual(len(json.loads(path.read_text())["rows"]), 3)
+
+    def test_unknown_statement(self):
+        done = run("verify", "--only", "V.7")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Prop. III.4", done.stderr)
+
+
 class Flow(CommandLine):
     def test_factorised_flow_reaches_stationarity_in_hundreds_of_evaluations(self):
         done = run("flow", self.point, "--activation", "b-softmax", "--integrator", "implicit", "--time", 1e4,

@@ -262,7 +262,7 @@ std::vector<Claim> training_claims() {
                    [heads] { return plateau(2, 4, heads, 1); }});
   }
   for (const int heads : {2, 3, 4}) {
-    out.push_back({"Claim plateau", fmt::format("F = 3, H = {}", heads), heads == 4 ? 14.0 : 3.0,
+    out.push_back({"Claim plateau", fmt::format("F = 3, H = {}", heads), heads == 4 ? 40.0 : 4.0,
                    [heads] { return plateau(3, 10, heads, heads == 4 ? 0.1 : 1); }});
   }
   for (const char* prior : {"flipping", "gaussian"}) {
