@@ -15,7 +15,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; p
 h1 { line-height: 1.2; } figure { margin: 1.5rem 0; } img { max-width: 100%; height: auto; background: #fff; border-radius: 4px; }
 figcaption { color: #777; } table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
 td, th { border-bottom: 1px solid var(--line); padding: 0.35rem 0.5rem; text-align: left; vertical-align: top; }
-td.number { font-variant-numeric: tabular-nums; } .holds { color: var(--good); } .corrected { color: var(--mend); }
+td.number { font-variant-numeric: tabular-nums; white-space: nowrap; } td.number small { white-space: normal; } .holds { color: var(--good); } .corrected { color: var(--mend); }
 .fails { color: var(--bad); } small { color: #777; }
 @media (max-width: 40rem) {
   thead { display: none; } tr { display: block; border-bottom: 1px solid var(--line); padding: 0.5rem 0; }
