@@ -12,6 +12,9 @@ import time
 import unittest
 from pathlib import Path
 
+import numpy as np
+import xarray
+
 PROGRAM = sys.argv.pop(1)
 
 POINT = """\
@@ -208,6 +211,88 @@ class Verify(CommandLine):
         done = run("verify", "--only", "V.7")
         self.assertEqual(done.returncode, 2)
         self.assertIn("Prop. III.4", done.stderr)
+
+
+SWEEP = """
+[problem]
+prior = "flipping"
+tokens = 4
+features = 2
+nu = [2.0, 2.0]
+[sweep]
+measure = ["end", "bayes", "similarity", "pruning", "attention"]
+[[sweep.axis]]
+key = "problem.heads"
+range = [1, 2]
+[[sweep.axis]]
+key = "run.seed"
+range = [1, 3]
+"""
+
+
+class Sweep(CommandLine):
+    def setUp(self):
+        super().setUp()
+        self.config = self.path / "sweep.toml"
+        self.config.write_text(SWEEP)
+        self.result = self.path / "sweep.nc"
+
+    def sweep(self, *more, output=None):
+        return run("sweep", self.config, "--output", output or self.result, *more)
+
+    def test_one_file_with_the_axes_as_dimensions(self):
+        done = self.sweep("--threads", 2, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["tasks"], 6)
+        self.assertFalse((self.path / "sweep.nc.tasks").exists())
+        other = self.path / "other.nc"
+        self.assertEqual(self.sweep("--threads", 1, output=other).returncode, 0)
+        with xarray.open_dataset(self.result) as one, xarray.open_dataset(other) as two:
+            self.assertEqual(one.loss.dims, ("heads", "seed"))
+            self.assertEqual(list(one.seed.values), [1, 2, 3])
+            self.assertEqual(one.m.dims, ("heads", "seed", "head", "feature"))
+            self.assertTrue(np.isnan(one.m.sel(heads=1, head=2)).all())
+            self.assertTrue((one.loss > one.bayes).all())
+            self.assertTrue((one.loss.sel(heads=2) < one.loss.sel(heads=1)).all())
+            self.assertTrue(np.allclose(one.pruned_loss.isel(removed=0), one.loss, atol=1e-5))
+            self.assertTrue(np.allclose(one.attention.sum("token").sel(heads=2), 1))
+            self.assertTrue(one.equals(two))  # bit by bit
+
+    def test_goes_on_where_it_was_stopped(self):
+        whole = self.path / "whole.nc"
+        self.assertEqual(self.sweep(output=whole).returncode, 0)
+        process = subprocess.Popen([PROGRAM, "sweep", self.config, "--output", self.result, "--threads", "1"],
+                                   stderr=subprocess.DEVNULL)
+        tasks = self.path / "sweep.nc.tasks"
+        for _ in range(2000):
+            if len(list(tasks.glob("*.json"))) >= 2 or process.poll() is not None:
+                break
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+        kept = len(list(tasks.glob("*.json")))
+        done = self.sweep("--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["kept"], kept)
+        with xarray.open_dataset(self.result) as one, xarray.open_dataset(whole) as two:
+            self.assertTrue(one.equals(two))
+
+    def test_another_configuration_is_refused(self):
+        self.assertEqual(self.sweep().returncode, 0)
+        before = self.result.read_bytes()
+        done = self.sweep("--nu", "2,3")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("another configuration", done.stderr)
+        self.assertEqual(self.result.read_bytes(), before)
+
+    def test_wrong_tasks_are_found_before_anything_is_computed(self):
+        self.config.write_text(SWEEP.replace("range = [1, 2]", "values = [2, 0]"))
+        done = self.sweep()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("heads 0, seed 1", done.stderr)
+        self.assertFalse((self.path / "sweep.nc.tasks").exists())
+        self.assertEqual(run("sweep", self.config).returncode, 2)
+        self.assertEqual(run("sweep", "--output", self.result).returncode, 2)
 
 
 class Flow(CommandLine):

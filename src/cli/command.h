@@ -14,6 +14,8 @@ namespace headflow::cli {
 struct Invocation {
   Session session;
   std::string command_line;
+  std::string file;                                        ///< configuration file, if one was given
+  std::vector<std::pair<std::string, std::string>> flags;  ///< keys set by flags, as text
   bool json = false;
   bool quiet = false;
   std::vector<std::string> only;  ///< --only
@@ -47,6 +49,7 @@ const Command& hessian_command();
 const Command& fixed_point_command();
 const Command& minima_command();
 const Command& verify_command();
+const Command& sweep_command();
 const Command& paper_command();
 
 /// integrate_flow with a progress bar; Ctrl-C stops it and keeps what there is.

@@ -15,7 +15,7 @@ const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
       &loss_command(),    &bayes_command(),   &flow_command(),        &sgd_command(),
       &compare_command(), &hessian_command(), &fixed_point_command(), &minima_command(),
-      &verify_command(),  &paper_command()};
+      &sweep_command(),   &verify_command(),  &paper_command()};
   return all;
 }
 
@@ -113,9 +113,12 @@ int run_command(const Command& command, const std::vector<std::string>& argument
 
   Keys& keys = call.session.keys;
   try {
-    if (!file.empty()) keys.read_file(file);
+    call.file = file;
+    if (!file.empty()) keys.read_file(file, "sweep");  // which only the command sweep reads
     for (const auto& flag : flags) {
-      if (flag->option->count() > 0) keys.set_text(*flag->key, flag->text, flag->key->flag());
+      if (flag->option->count() == 0) continue;
+      keys.set_text(*flag->key, flag->text, flag->key->flag());
+      call.flags.emplace_back(flag->key->full_name(), flag->text);
     }
     const int code = command.run(call);
     if (std::fflush(stdout) != 0 || std::ferror(stdout)) {

@@ -29,6 +29,7 @@ enum class Purpose : std::uint32_t {
   sgd_merge_choice = 15,   ///< acceptance of chi numbers there
   minima = 16,             ///< starts of a search for minima
   verify = 17,             ///< sequences that a statement is checked with
+  attention = 18,          ///< sequences whose attention is shown
   test = 255
 };
 

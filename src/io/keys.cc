@@ -228,6 +228,13 @@ void Keys::add(const std::string& section, const std::string& name,
   insert(std::move(key));
 }
 
+const Key* Keys::find(std::string_view full_name) const {
+  for (const Key& key : keys_) {
+    if (key.full_name() == full_name) return &key;
+  }
+  return nullptr;
+}
+
 const Key* Keys::find(std::string_view section, std::string_view name) const {
   for (const Key& key : keys_) {
     if (key.section == section && key.name == name) return &key;

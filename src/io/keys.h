@@ -58,8 +58,13 @@ class Keys {
 
   /// Sets a key from a flag or any other text ("2", "1,0;0,1").
   void set_text(const Key& key, const std::string& text, const std::string& origin);
-  /// Reads a whole TOML file; throws Error with file and line for the first thing wrong.
-  void read_file(const std::string& path);
+  /// Sets a key; throws OptionError if the value is not of its kind.
+  void set(const Key& key, const Value& value, const std::string& origin);
+  /// The key of that full name ("problem.heads"), or null.
+  const Key* find(std::string_view full_name) const;
+  /// Reads a whole TOML file, but for the table `left_out`; throws Error with file and line for the
+  /// first thing wrong.
+  void read_file(const std::string& path, const std::string& left_out = {});
 
   /// Where a key was set ("fig2.toml:3", "--tokens"); empty if nowhere.
   std::string origin(const std::string& full_name) const;
@@ -69,7 +74,6 @@ class Keys {
 
  private:
   void insert(Key key);
-  void set(const Key& key, const Value& value, const std::string& origin);
   const Key* find(std::string_view section, std::string_view name) const;
 
   std::vector<Key> keys_;

@@ -32,7 +32,7 @@ Trajectory train_once(const Problem& problem, double time, std::uint64_t seed, d
 std::vector<Trajectory> train(const Problem& problem, double time, int starts, double tolerance) {
   std::vector<Trajectory> runs;
   for (int i = 0; i < starts; ++i) {
-    runs.push_back(train_once(problem, time, static_cast<std::uint64_t>(i + 1), tolerance));
+    runs.push_back(train_once(problem, time, static_cast<std::uint64_t>(i) + 1, tolerance));
   }
   return runs;
 }

@@ -1,0 +1,93 @@
+#include "experiments/sweep.h"
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "core/error.h"
+#include "io/progress.h"
+
+namespace headflow::cli {
+namespace {
+
+int run(Invocation& call) {
+  if (call.file.empty()) {
+    throw Error("sweep needs a configuration file with a table [sweep]; headflow sweep --help");
+  }
+  if (call.session.output.empty()) throw Error("sweep needs --output RESULT.nc");
+  const SweepPlan plan = read_sweep_plan(call.file);
+  SweepOptions options;
+  options.file = call.file;
+  options.output = call.session.output;
+  options.threads = call.session.engine.threads;
+  options.command_line = call.command_line;
+  options.override_keys = [&](Session& session) {
+    for (const auto& [name, text] : call.flags) {
+      session.keys.set_text(*session.keys.find(name), text, "flag");
+    }
+  };
+  catch_interrupts();
+  SweepOutcome outcome;
+  {
+    Progress progress(Progress::detect(call.quiet), "sweep");
+    outcome = run_sweep(plan, options, [&](std::size_t done, const std::string& task) {
+      progress.update(static_cast<double>(done) / static_cast<double>(plan.tasks()),
+                      fmt::format("{} of {} tasks  {}", done, plan.tasks(), task),
+                      static_cast<double>(done), "tasks");
+      return !interrupted();
+    });
+  }
+  const bool whole = outcome.done == outcome.tasks;
+  if (call.json) {
+    const nlohmann::ordered_json out = {{"tasks", outcome.tasks},
+                                        {"done", outcome.done},
+                                        {"kept", outcome.kept},
+                                        {"output", whole ? options.output : ""}};
+    fmt::print("{}\n", out.dump(2));
+  }
+  if (!call.quiet) {
+    if (outcome.up_to_date) {
+      fmt::print(stderr, "{}: up to date\n", options.output);
+    } else if (whole) {
+      fmt::print(stderr, "{} tasks ({} from an earlier run); wrote {}\n", outcome.tasks,
+                 outcome.kept, options.output);
+    } else {
+      fmt::print(stderr,
+                 "interrupted after {} of {} tasks; the same command goes on with the rest\n",
+                 outcome.done, outcome.tasks);
+    }
+  }
+  return whole ? kSuccess : kInterrupted;
+}
+
+}  // namespace
+
+const Command& sweep_command() {
+  static const Command command{
+      "sweep",
+      "many tasks over axes of any keys, into one file",
+      "Runs a configuration over axes of any of its keys (lists, ranges, linspace, logspace; keys\n"
+      "that vary together; seeds) and writes what is measured into one file whose dimensions are\n"
+      "the axes. Finished tasks are kept in OUTPUT.tasks until the result is written: the same\n"
+      "command goes on where it was stopped. Tasks run in parallel; the numbers do not depend on "
+      "it.\n\n"
+      "  [sweep]\n"
+      "  measure = [\"end\", \"bayes\"]   # end, bayes, flow, phases, pruning, similarity, "
+      "attention\n"
+      "  [[sweep.axis]]\n"
+      "  key = \"problem.heads\"\n"
+      "  range = [1, 6]\n"
+      "  [[sweep.axis]]\n"
+      "  name = \"prior\"\n"
+      "  keys = [\"problem.prior\", \"problem.nu\"]\n"
+      "  values = [[\"flipping\", 10.0], [\"gaussian\", 5.0]]\n\n"
+      "example:\n"
+      "  headflow sweep configs/sweep.toml --output sweep.nc\n",
+      {"problem", "point", "run", "flow", "result.output", "program"},
+      true,
+      nullptr,
+      run};
+  return command;
+}
+
+}  // namespace headflow::cli

@@ -1,0 +1,220 @@
+#include "experiments/measures.h"
+
+#include <array>
+#include <cmath>
+
+#include "analysis/attention.h"
+#include "analysis/fixed_point.h"
+#include "analysis/phases.h"
+#include "analysis/pruning.h"
+#include "core/error.h"
+#include "theory/bayes.h"
+
+namespace headflow {
+namespace {
+
+constexpr int kSequences = 5;  // of attention
+
+struct Stopped {};
+
+/// What several measures need is computed once.
+class Task {
+ public:
+  Task(const Session& session, const GoOn& go_on)
+      : session_(session), problem_(session.problem), go_on_(go_on) {}
+
+  void measure(const std::string& name);
+  std::vector<Quantity> take() { return std::move(out_); }
+
+ private:
+  static std::size_t size(Eigen::Index n) { return static_cast<std::size_t>(n); }
+  std::size_t H() const { return static_cast<std::size_t>(problem_.H()); }
+  std::size_t F() const { return static_cast<std::size_t>(problem_.F()); }
+
+  void add(const std::string& name, const std::string& long_name, double value) {
+    out_.push_back({name, long_name, {}, {}, {value}});
+  }
+  void add(const std::string& name, const std::string& long_name,
+           std::vector<std::string> dimensions, std::vector<std::size_t> shape,
+           std::vector<double> values) {
+    out_.push_back({name, long_name, std::move(dimensions), std::move(shape), std::move(values)});
+  }
+  static std::vector<double> flat(const Matrix& matrix) {
+    return {matrix.data(), matrix.data() + matrix.size()};
+  }
+
+  const FixedPoint& end() {
+    if (!end_) {
+      FixedPointOptions options;
+      options.rtol = session_.flow.rtol;
+      options.atol = session_.flow.atol;
+      end_ = find_fixed_point(problem_, session_.engine, session_.flow_start(problem_), options,
+                              [&](const FlowProgress&) { return go_on_(); });
+      if (!go_on_()) throw Stopped();
+    }
+    return *end_;
+  }
+
+  const Trajectory& trajectory() {
+    if (!trajectory_) {
+      const Point start = session_.flow_start(problem_);
+      const auto engine = make_flow_engine(problem_, session_.engine, session_.flow, start);
+      trajectory_.emplace();
+      integrate_flow(*engine, start, session_.flow, *trajectory_,
+                     [&](const FlowProgress&) { return go_on_(); });
+      if (!go_on_()) throw Stopped();
+    }
+    return *trajectory_;
+  }
+
+  void end_measure();
+  void flow_measure();
+  void phases_measure();
+  void pruning_measure();
+  void attention_measure();
+
+  const Session& session_;
+  Problem problem_;
+  const GoOn& go_on_;
+  std::optional<FixedPoint> end_;
+  std::optional<Trajectory> trajectory_;
+  std::vector<Quantity> out_;
+};
+
+void Task::end_measure() {
+  const FixedPoint& found = end();
+  add("loss", "loss at the end of training", found.loss);
+  add("loss_error", "error of the loss: " + found.error_kind, found.loss_error);
+  add("gradient_norm", "norm of the gradient at the end", found.gradient_norm);
+  add("converged", "1 if the gradient is below 1e-8", found.converged ? 1 : 0);
+  add("index", "negative eigenvalues of the Hessian at the end", found.index);
+  add("end_time", "training time of the flow", found.time);
+  const Point point = problem_.frame().leave(found.point);
+  add("m", "overlaps of the heads with the hidden directions at the end", {"head", "feature"},
+      {H(), F()}, flat(point.m));
+  add("b", "biases at the end", {"head"}, {H()}, {point.b.begin(), point.b.end()});
+  add("v", "scale at the end", point.v);
+  add("R_norm", "norm of a head's part orthogonal to the hidden directions at the end", {"head"},
+      {H()}, flat(point.R.rowwise().norm()));
+}
+
+void Task::flow_measure() {
+  const Trajectory& run = trajectory();
+  const std::size_t n = run.time.size();
+  std::vector<double> m, b, v, r;
+  for (const Point& point : run.point) {
+    const Point user = problem_.frame().leave(point);
+    m.insert(m.end(), user.m.data(), user.m.data() + user.m.size());
+    b.insert(b.end(), user.b.begin(), user.b.end());
+    v.push_back(user.v);
+    const Vector norms = point.R.rowwise().norm();
+    r.insert(r.end(), norms.begin(), norms.end());
+  }
+  add("tau", "training time", {"time"}, {n}, run.time);
+  add("loss_t", "loss along the flow", {"time"}, {n}, run.loss);
+  add("loss_t_error", "its error", {"time"}, {n}, run.loss_error);
+  add("m_t", "overlaps along the flow", {"time", "head", "feature"}, {n, H(), F()}, m);
+  add("b_t", "biases along the flow", {"time", "head"}, {n, H()}, b);
+  add("v_t", "scale along the flow", {"time"}, {n}, v);
+  add("R_norm_t", "norms of the orthogonal parts along the flow", {"time", "head"}, {n, H()}, r);
+}
+
+void Task::phases_measure() {
+  const Trajectory& run = trajectory();
+  const Matrix directions = principal_directions(problem_);
+  add("tau_s",
+      "time at which the heads' spread along an eigenvector of Cov theta is half its largest",
+      {"direction"}, {F()}, specialisation_times(run, directions));
+  std::vector<double> crossings, signs;
+  for (const auto& s : directions.colwise()) crossings.push_back(excursions(run, s, 0.3));
+  for (const std::vector<int>& of_head : sign_patterns(run.point.back(), directions)) {
+    signs.insert(signs.end(), of_head.begin(), of_head.end());
+  }
+  add("excursions", "heads that change sides along an eigenvector (beyond 0.3)", {"direction"},
+      {F()}, crossings);
+  add("signs", "sign of a head along an eigenvector at the end of the flow", {"head", "direction"},
+      {H(), F()}, signs);
+}
+
+void Task::pruning_measure() {
+  const std::vector<PruningStep> steps = prune(problem_, end().point, session_.engine);
+  std::vector<double> loss, error, removed;
+  for (const PruningStep& step : steps) {
+    loss.push_back(step.loss);
+    error.push_back(step.error);
+    removed.push_back(step.removed + 1);
+  }
+  add("pruned_loss", "loss after greedily removing 0, 1, ... heads", {"removed"}, {H()}, loss);
+  add("pruned_loss_error", "its error", {"removed"}, {H()}, error);
+  add("removed_head", "number of the head that is removed; 0: none", {"removed"}, {H()}, removed);
+}
+
+void Task::attention_measure() {
+  const auto L = static_cast<std::size_t>(problem_.L());
+  std::vector<double> maps, relevant;
+  for (const AttentionMap& map :
+       attention_maps(problem_, end().point, kSequences, session_.engine.seed)) {
+    maps.insert(maps.end(), map.attention.data(), map.attention.data() + map.attention.size());
+    relevant.push_back(map.relevant + 1);
+  }
+  add("attention", "attention of each head on each token", {"sequence", "head", "token"},
+      {kSequences, H(), L}, maps);
+  add("relevant", "number of the relevant token", {"sequence"}, {kSequences}, relevant);
+}
+
+void Task::measure(const std::string& name) {
+  if (name == "end") {
+    end_measure();
+  } else if (name == "bayes") {
+    const BayesRisk risk = bayes_risk(
+        problem_, {.tolerance = std::max(session_.engine.tolerance, 1e-9), .threads = 1});
+    add("bayes", "Bayes risk", risk.risk);
+    add("bayes_error", "error of the risk: " + risk.error_kind, risk.error);
+  } else if (name == "flow") {
+    flow_measure();
+  } else if (name == "phases") {
+    phases_measure();
+  } else if (name == "pruning") {
+    pruning_measure();
+  } else if (name == "similarity") {
+    const Matrix q = end().point.q();
+    const Vector norm = q.diagonal().cwiseSqrt();
+    const Matrix cosine = (q.array() / (norm * norm.transpose()).array()).matrix();
+    add("similarity", "cosine of the angle between two heads at the end", {"head", "head2"},
+        {H(), H()}, flat(cosine));
+  } else if (name == "attention") {
+    attention_measure();
+  }
+}
+
+constexpr std::array kMeasures = {"end",     "bayes",      "flow",     "phases",
+                                  "pruning", "similarity", "attention"};
+
+}  // namespace
+
+bool is_measure(const std::string& name) {
+  for (const char* one : kMeasures) {
+    if (name == one) return true;
+  }
+  return false;
+}
+
+std::string measure_names() {
+  std::string out;
+  for (const char* one : kMeasures) out += (out.empty() ? "" : ", ") + std::string(one);
+  return out;
+}
+
+std::optional<std::vector<Quantity>> measure_task(const Session& session,
+                                                  const std::vector<std::string>& measures,
+                                                  const GoOn& go_on) {
+  try {
+    Task task(session, go_on);
+    for (const std::string& name : measures) task.measure(name);
+    return task.take();
+  } catch (const Stopped&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace headflow

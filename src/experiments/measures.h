@@ -1,0 +1,40 @@
+#pragma once
+
+// What a task of a sweep can measure. Each measure gives named arrays; the sweep puts those of all
+// tasks together.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/session.h"
+
+namespace headflow {
+
+struct Quantity {
+  std::string name, long_name;
+  std::vector<std::string> dimensions;  ///< its own: head, feature, time, ...
+  std::vector<std::size_t> shape;
+  std::vector<double> values;  ///< rows first
+};
+
+/// Asked now and then; false stops.
+using GoOn = std::function<bool()>;
+
+/// Measures by name:
+///   end         where training ends (E^infinity): fixed_point.h; loss, point, index
+///   bayes       the Bayes risk
+///   flow        the trajectory of the flow at its output times
+///   phases      tau_s, excursions and signs along the eigenvectors of Cov theta, of that
+///   trajectory pruning     losses after removing 0, 1, ... heads from the end, greedily similarity
+///   cosines between heads at the end attention   attention maps of five sequences at the end
+/// Nothing if stopped.
+std::optional<std::vector<Quantity>> measure_task(const Session& session,
+                                                  const std::vector<std::string>& measures,
+                                                  const GoOn& go_on);
+
+bool is_measure(const std::string& name);
+std::string measure_names();  ///< "end, bayes, ..."
+
+}  // namespace headflow

@@ -1,0 +1,49 @@
+#pragma once
+
+// The [sweep] table of a configuration file: what is varied, and what is measured.
+//
+//   [sweep]
+//   measure = ["end", "bayes"]
+//   [[sweep.axis]]
+//   key = "problem.heads"
+//   range = [1, 6]              # or values = [...], linspace = [a, b, n], logspace = [a, b, n]
+//   [[sweep.axis]]              # keys that vary together
+//   name = "prior"
+//   keys = ["problem.prior", "problem.nu"]
+//   values = [["flipping", 10.0], ["gaussian", 5.0]]
+
+#include <string>
+#include <vector>
+
+#include "io/session.h"
+
+namespace headflow {
+
+struct SweepAxis {
+  std::string name;                        ///< the dimension in the result
+  std::vector<std::string> keys;           ///< that vary together
+  std::vector<std::vector<Value>> points;  ///< [index][key]
+  std::vector<double> numbers;             ///< of each index, if it is one number; else empty
+  std::vector<std::string> labels;         ///< of each index
+};
+
+struct SweepPlan {
+  std::vector<std::string> measures;
+  std::vector<SweepAxis> axes;
+
+  /// The product of the axes; the last one varies fastest.
+  std::size_t tasks() const;
+  /// Position of a task along each axis.
+  std::vector<std::size_t> position(std::size_t task) const;
+  /// Sets the keys of a task.
+  void apply(std::size_t task, Session& session) const;
+  /// "heads 3, prior flipping"
+  std::string describe(std::size_t task) const;
+  /// The table as it would be written with all values spelled out.
+  std::string toml() const;
+};
+
+/// Throws Error with file and line.
+SweepPlan read_sweep_plan(const std::string& path);
+
+}  // namespace headflow

@@ -1,0 +1,25 @@
+#pragma once
+
+// TOML into values of keys, with the file and line of what is wrong.
+
+#include <toml++/toml.h>
+
+#include <string>
+
+#include "core/error.h"
+#include "io/keys.h"
+
+namespace headflow {
+
+/// Throws FileError, or Error with file and line.
+toml::table parse_toml(const std::string& path);
+
+/// "file.toml:3"
+std::string place(const std::string& path, const toml::node& node);
+/// As written.
+std::string node_text(const toml::node& node);
+
+/// A number, a text, or numbers in a list or in rows of equal length; false otherwise.
+bool to_value(const toml::node& node, Value& out);
+
+}  // namespace headflow
