@@ -61,6 +61,8 @@ def verify_table(data):
         verdict = worst["verdict"]
         kind = {"holds": "holds", "holds as corrected": "corrected"}.get(verdict, "fails")
         predicted = f"{worst['relation']} {number(worst['predicted'])}"
+        if worst["relation"] == "=" and worst["slack"] > worst["error"]:
+            predicted += f"<br><small>slack {worst['slack']:.2g}</small>"
         if "printed" in worst:
             predicted += f"<br><small>printed: {worst['printed_relation']} {number(worst['printed'])}</small>"
         where = html.escape(worst["setting"]) + (f" (the worst of {len(rows)} settings)" if len(rows) > 1 else "")

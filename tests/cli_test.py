@@ -149,6 +149,15 @@ class Analysis(CommandLine):
             self.assertLess(abs(row["eigenvalue"] - row["closed_form"]), 1e-6)
         self.assertAlmostEqual(out["escape_rate"], 0.384, places=6)
         self.assertEqual(run("hessian", "--at", "nowhere").returncode, 2)
+        for activation in ("softmax", "softmax-1", "b-softmax"):
+            done = run("hessian", "--activation", activation, "--nu", "2,2", "--heads", 3, "--at", "saddle", "--json")
+            out = json.loads(done.stdout)
+            self.assertEqual(out["point"]["m"][0], out["point"]["m"][2])
+            self.assertLess(out["spectrum"][0]["eigenvalue"], -0.02)
+            self.assertLess(out["gradient_norm"], 1e-7)
+        unequal = run("hessian", "--activation", "softmax-1", "--nu", "2,2", "--b", "1,0", "--at", "origin")
+        self.assertEqual(unequal.returncode, 2)
+        self.assertEqual(run("hessian", "--nu", "2,2", "--dim", 1).returncode, 2)
         text = run("hessian", "--nu", "2,2", "--at", "saddle").stdout
         self.assertIn("m, across heads, feature 2", text)
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "theory/origin.h"
+
 namespace headflow {
 namespace {
 
@@ -319,6 +321,8 @@ class Search {
     out_.stability = out_.index > 0 ? Stability::saddle : Stability::minimum;
     if (out_.index > 0) out_.escape_rate = -out_.eigenvalues[0];
     out_.symmetries = static_cast<int>(place.symmetries.cols());
+    out_.zero_modes =
+        std::max(out_.zero_modes, out_.symmetries);  // these are zero, measured or not
     for (int h = 0; h < place.point.heads(); ++h) {
       const bool small = place.point.m.row(h).norm() < 1e-6 && place.point.R.row(h).norm() < 1e-6;
       const bool silent = joint() && place.point.b[h] < place.point.b.maxCoeff() - 20;
@@ -347,6 +351,20 @@ class Search {
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
                             const FixedPointOptions& options, const FlowObserver& observer) {
   return Search(problem, engine, options, observer).run(start);
+}
+
+Point unspecialised_end(const Problem& problem, const EngineOptions& engine, double b) {
+  const Vector& mean = problem.prior().mean();
+  Point out = origin(problem, b);
+  if (mean.isZero(1e-14)) return out;
+  const Problem alone = problem.with_heads(1);
+  Point start = origin(alone, b);
+  start.m.row(0) = 0.3 * mean / mean.norm();
+  const Point end = find_fixed_point(alone, engine, start, {}).point;
+  out.m = Vector::Ones(problem.H()) * end.m;
+  out.b.setConstant(end.b[0]);
+  out.v = end.v;
+  return out;
 }
 
 }  // namespace headflow

@@ -49,4 +49,9 @@ struct FixedPoint {
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
                             const FixedPointOptions& options, const FlowObserver& observer = {});
 
+/// Where heads end that are equal, with R = 0: the unspecialised point, from which they part if it
+/// is a saddle. Equal heads are one head, so that nothing can drive them apart on the way. `b` is
+/// where the biases start.
+Point unspecialised_end(const Problem& problem, const EngineOptions& engine, double b);
+
 }  // namespace headflow

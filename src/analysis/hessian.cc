@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <Eigen/Eigenvalues>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -74,46 +73,66 @@ Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
   return out;
 }
 
-ModeShape mode_shape(const Point& mode) {
+ModeShape mode_shape(const std::vector<Point>& modes) {
   ModeShape out;
-  const double total = mode.norm() * mode.norm();
-  out.m = mode.m.squaredNorm() / total;
-  out.R = mode.R.squaredNorm() / total;
-  out.b = mode.b.squaredNorm() / total;
-  out.v = mode.v * mode.v / total;
-  const double H = mode.heads();
-  if (out.m > 1e-12) {
-    const Eigen::JacobiSVD<Matrix> svd(mode.m, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    out.direction = svd.matrixV().col(0);
+  double total = 0, H = 1, along_m = 0, along_R = 0, along_b = 0;
+  Matrix G = Matrix::Zero(modes[0].features(), modes[0].features());
+  for (const Point& mode : modes) {
+    H = mode.heads();
+    total += mode.norm() * mode.norm();
+    out.m += mode.m.squaredNorm();
+    out.R += mode.R.squaredNorm();
+    out.b += mode.b.squaredNorm();
+    out.v += mode.v * mode.v;
+    along_m += mode.m.colwise().sum().squaredNorm() / H;
+    along_R += mode.R.colwise().sum().squaredNorm() / H;
+    along_b += mode.b.sum() * mode.b.sum() / H;
+    G += mode.m.transpose() * mode.m;
+  }
+  if (out.m >= std::max(out.R, out.b)) {
+    out.along = out.m > 0 ? along_m / out.m : 0;
+  } else {
+    out.along = out.R >= out.b ? along_R / out.R : along_b / out.b;
+  }
+  if (out.m > 1e-12 * total) {
+    const Eigen::SelfAdjointEigenSolver<Matrix> solver(G);
+    out.direction = solver.eigenvectors().rightCols(1);
     Eigen::Index largest = 0;
     out.direction.cwiseAbs().maxCoeff(&largest);
     if (out.direction[largest] < 0) out.direction *= -1;
+    out.carried = solver.eigenvalues()[G.rows() - 1] / out.m;
+    out.features = G.diagonal() / out.m;
   }
-  if (out.m >= std::max(out.R, out.b) && out.m > 0) {
-    out.along = mode.m.colwise().sum().squaredNorm() / H / mode.m.squaredNorm();
-  } else if (out.R >= out.b && out.R > 0) {
-    out.along = mode.R.colwise().sum().squaredNorm() / H / mode.R.squaredNorm();
-  } else if (out.b > 0) {
-    out.along = mode.b.sum() * mode.b.sum() / H / mode.b.squaredNorm();
-  }
+  for (double* share : {&out.m, &out.R, &out.b, &out.v}) *share /= total;
   return out;
 }
 
 std::string ModeShape::text() const {
-  constexpr double kMostly = 0.95;
+  constexpr double kMostly = 0.95, kLeast = 0.02;
   const std::pair<double, const char*> parts[] = {{m, "m"}, {R, "R"}, {b, "b"}, {v, "v"}};
   std::string out;
+  int mixed = 0;
+  for (const auto& [share, name] : parts) mixed += share >= kLeast;
   for (const auto& [share, name] : parts) {
-    if (share < 0.02) continue;
+    if (share < kLeast) continue;
     out += out.empty() ? "" : " + ";
-    out += share > kMostly ? name : fmt::format("{:.0f} % {}", 100 * share, name);
+    out += mixed == 1 ? name : fmt::format("{:.0f} % {}", 100 * share, name);
   }
   if (v <= kMostly) {
     out += along > kMostly       ? ", all heads alike"
            : along < 1 - kMostly ? ", across heads"
                                  : fmt::format(", {:.0f} % alike", 100 * along);
   }
-  if (m < 0.02) return out;
+  if (m < kLeast) return out;
+  // One direction, or several features that a degenerate space mixes at will.
+  const auto count = static_cast<int>((features.array() > 1 - kMostly).count());
+  if (count > 1 && carried < kMostly) {
+    out += count == features.size() ? ", all features" : ", features";
+    for (Eigen::Index f = 0; count < features.size() && f < features.size(); ++f) {
+      if (features[f] > 1 - kMostly) out += fmt::format(" {}", f + 1);
+    }
+    return out;
+  }
   Eigen::Index f = 0;
   if (direction.cwiseAbs().maxCoeff(&f) > std::sqrt(kMostly)) {
     return out + fmt::format(", feature {}", f + 1);

@@ -32,15 +32,18 @@ enum class SecondDerivatives {
 Hessian hessian(Engine& engine, const Point& point,
                 SecondDerivatives how = SecondDerivatives::best);
 
-/// Shares of the squared norm of an eigenvector, which sum to 1.
+/// Shares of the squared norm of one eigenvector, or of a space of them, which sum to 1.
 struct ModeShape {
   double m = 0, R = 0, b = 0, v = 0;
-  double along = 0;  ///< of the larger of m, R and b: the part that is equal for all heads
-  Vector direction;  ///< unit vector of features that carries most of m; empty if m = 0
+  double along = 0;    ///< of the larger of m, R and b: the part that is equal for all heads
+  Vector direction;    ///< unit vector of features that carries most of m; empty if m = 0
+  double carried = 0;  ///< share of m that this direction carries
+  Vector features;     ///< share of each feature in m; empty if m = 0
 
-  std::string text() const;  ///< "m, across heads, along feature 2"
+  std::string text() const;  ///< "m, across heads, feature 2"
 };
-ModeShape mode_shape(const Point& mode);
+ModeShape mode_shape(const std::vector<Point>& modes);
+inline ModeShape mode_shape(const Point& mode) { return mode_shape(std::vector{mode}); }
 
 /// Directions along which the loss does not change: rotations of the frame of R, and for B-softmax
 /// a common shift of the biases. Columns: an orthonormal basis, in a Hessian's coordinates.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -23,8 +24,16 @@ Point start_number(const Problem& problem, const MinimaOptions& options, int num
   point.R *= 0.3 * stream.uniform();
   const auto* mixture = dynamic_cast<const GaussianMixture*>(&problem.prior());
   if (kind == 4 && mixture) {
+    // As many different components as there are heads, in random order.
+    std::vector<std::size_t> order(mixture->components().size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i-- > 1;) {
+      const double u = stream.uniform() * static_cast<double>(i + 1);
+      std::swap(order[i], order[static_cast<std::size_t>(u)]);
+    }
     for (int h = 0; h < problem.H(); ++h) {
-      point.m.row(h) += mixture->components()[mixture->component(stream.uniform())].mean;
+      point.m.row(h) +=
+          mixture->components()[order[static_cast<std::size_t>(h) % order.size()]].mean;
     }
   }
   return point;

@@ -20,25 +20,21 @@ namespace {
 Point named_point(const Session& session, const Problem& problem) {
   const std::string& at = session.hessian_at;
   if (at == "point") return session.point.make(problem);
-  const double b = session.point.b ? (*session.point.b)(0, 0) : 0.0;
-  if (at == "origin") return origin(problem, b);
-  if (at != "saddle") {
+  if (at != "origin" && at != "saddle") {
     throw OptionError("hessian.at", in_quotes(at), one_of({"point", "origin", "saddle"}, at));
   }
-  // Equal heads stay equal: the end of their flow is where specialisation starts from.
-  const Vector& mean = problem.prior().mean();
-  if (mean.isZero(1e-14)) return origin(problem, b);
-  Point start = origin(problem, b);
-  for (int h = 0; h < problem.H(); ++h) start.m.row(h) = 0.3 * mean / mean.norm();
-  FlowOptions flow;
-  flow.integrator = "implicit";
-  flow.time = 1e6;
-  flow.gradient_tolerance = 1e-9;
-  flow.outputs = 1;
-  const auto engine = make_flow_engine(problem, session.engine, flow, start);
-  Trajectory trajectory;
-  integrate_flow(*engine, start, flow, trajectory);
-  return trajectory.point.back();
+  PointOptions only_b;
+  only_b.b = session.point.b;
+  const Vector b = only_b.make(problem).b;
+  const bool equal = (b.array() - b[0]).abs().maxCoeff() == 0;
+  if (!equal && (at == "saddle" || problem.activation().info().trains_v)) {
+    throw OptionError("point.b", parameter_text(*session.point.b),
+                      fmt::format("must be equal for all heads at the {}; or use --at point", at));
+  }
+  if (at == "saddle") return unspecialised_end(problem, session.engine, b[0]);
+  Point point = origin(problem, b[0]);
+  if (problem.activation().info().trains_b) point.b = b;
+  return point;
 }
 
 struct Row {
@@ -51,14 +47,18 @@ struct Row {
 /// Equal eigenvalues together; beside them the nearest closed form of the same kind.
 std::vector<Row> rows_of(const Hessian& h, double error, const std::vector<OriginMode>& modes) {
   std::vector<Row> rows;
+  std::vector<std::vector<Point>> modes_of;
   for (Eigen::Index k = 0; k < h.eigenvalues.size(); ++k) {
     if (!rows.empty() && h.eigenvalues[k] - rows.back().eigenvalue <=
                              std::max(2 * error, 1e-9 * std::abs(h.eigenvalues[k]))) {
       ++rows.back().multiplicity;
+      modes_of.back().push_back(h.mode(k));
       continue;
     }
-    rows.push_back({h.eigenvalues[k], 1, mode_shape(h.mode(k)), std::nullopt});
+    rows.push_back({h.eigenvalues[k], 1, {}, std::nullopt});
+    modes_of.push_back({h.mode(k)});
   }
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].shape = mode_shape(modes_of[i]);
   for (Row& row : rows) {
     if (row.shape.b + row.shape.v > 0.5) continue;
     for (const OriginMode& mode : modes) {
@@ -71,12 +71,25 @@ std::vector<Row> rows_of(const Hessian& h, double error, const std::vector<Origi
   return rows;
 }
 
+/// Norm of the gradient in what the activation trains.
+double trained_norm(const Problem& problem, Point grad) {
+  if (!problem.activation().info().trains_b) grad.b.setZero();
+  if (!problem.activation().info().trains_v) grad.v = 0;
+  return grad.norm();
+}
+
 int run(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
   EngineOptions options = session.engine;
   options.tolerance = std::min(options.tolerance, 1e-8);
+  if (session.sgd.dim < problem.F() + problem.H()) {
+    throw OptionError(
+        "sgd.dim", fmt::format("{}", session.sgd.dim),
+        fmt::format("must be at least features + heads = {}", problem.F() + problem.H()));
+  }
+  Evaluation e;
   Hessian h;
   double error = 0;
   Point point;
@@ -87,15 +100,24 @@ int run(Invocation& call) {
     engine = make_engine(problem, options, {&point, false});
     engine->adapt(point);
     h = hessian(*engine, point);
-    // The error: what a finer rule changes, or the asymmetry where there is none.
+    engine->evaluate(point, {.loss_error = false}, e);
+    // The error: what a finer rule changes, or other samples do.
     error = h.asymmetry;
     if (engine->tolerance() > 0) {
       options.tolerance = std::max(1e-12, 1e-2 * options.tolerance);
       const auto finer = make_engine(problem, options, {&point, false});
       finer->adapt(point);
       error = std::max(error, (hessian(*finer, point).matrix - h.matrix).cwiseAbs().maxCoeff());
+    } else {
+      options.seed += 1;
+      options.engine = engine->name();
+      const auto other = make_engine(problem, options, {&point, false});
+      error = std::max(error, (hessian(*other, point).matrix - h.matrix).cwiseAbs().maxCoeff());
     }
   }
+  const char* error_kind =
+      engine->tolerance() > 0 ? "refinement difference" : "difference to other samples";
+  const bool moves = trained_norm(problem, e.grad) > 1e-6 + 10 * error;
   const bool at_origin = is_origin(problem, point) && problem.frame().is_identity();
   const std::vector<Row> rows =
       rows_of(h, error, at_origin ? origin_modes(problem, point.b[0]) : std::vector<OriginMode>{});
@@ -120,13 +142,11 @@ int run(Invocation& call) {
       if (row.closed_form) entry["closed_form"] = *row.closed_form;
       spectrum.push_back(std::move(entry));
     }
-    nlohmann::ordered_json out = {{"at", session.hessian_at},
-                                  {"point", to_json(problem.frame().leave(point))},
-                                  {"spectrum", spectrum},
-                                  {"error", error},
-                                  {"error_kind", "refinement difference"},
-                                  {"escape_rate", rate},
-                                  {"dim", D}};
+    nlohmann::ordered_json out = {
+        {"at", session.hessian_at}, {"point", to_json(problem.frame().leave(point))},
+        {"spectrum", spectrum},     {"error", error},
+        {"error_kind", error_kind}, {"gradient_norm", trained_norm(problem, e.grad)},
+        {"escape_rate", rate},      {"dim", D}};
     if (std::isfinite(time)) out["specialisation_time"] = time;
     out["hessian"] = to_json(h.matrix);
     out["engine"] = engine->name();
@@ -136,11 +156,18 @@ int run(Invocation& call) {
   fmt::print("{:>16}  {:>5}  {:<44}{}\n", "eigenvalue", "times", "eigenvectors",
              at_origin ? "  closed form" : "");
   for (const Row& row : rows) {
-    fmt::print("{:>16.9f}  {:>5}  {:<44}{}\n", row.eigenvalue, row.multiplicity, row.shape.text(),
-               row.closed_form ? fmt::format("  {:>14.9f}", *row.closed_form) : "");
+    const double value = std::abs(row.eigenvalue) <= error ? 0.0 : row.eigenvalue;
+    fmt::print("{:>16.9f}  {:>5}  {}\n", value, row.multiplicity,
+               row.closed_form
+                   ? fmt::format("{:<44}  {:>14.9f}", row.shape.text(), *row.closed_form + 0.0)
+                   : row.shape.text());
   }
-  fmt::print("error of an entry {:.2g} (refinement difference), engine {}\n", error,
-             engine->name());
+  fmt::print("error of an entry {:.2g} ({}), engine {}\n", error, error_kind, engine->name());
+  if (moves) {
+    fmt::print(
+        "the gradient is not zero here (norm {:.3g}): the flow moves on, whatever the curvature\n",
+        trained_norm(problem, e.grad));
+  }
   if (std::isfinite(time)) {
     fmt::print(
         "unstable: differences grow as e^({:.5g} tau); from D^(-1/2) at D = {:g} they are of order "

@@ -56,7 +56,7 @@ int run(Invocation& call) {
     fmt::print("{}\n", out.dump(2));
   } else {
     fmt::print("{:>14}  {:>8}  {:>5}  {:>6}  {:>10}  {}\n", "loss", "+-", "index", "starts",
-               "from noise", "rows of m");
+               "of the law", "rows of m");
     for (const Minimum& m : minima.found) {
       std::string rows;
       const Point point = problem.frame().leave(m.end.point);
@@ -65,17 +65,25 @@ int run(Invocation& call) {
         for (const double x : row) text += fmt::format("{}{:.2f}", text.empty() ? "" : " ", x);
         rows += fmt::format("{}({})", rows.empty() ? "" : " ", text);
       }
+      if (problem.activation().info().trains_b) {
+        std::string text;
+        for (const double x : point.b) text += fmt::format("{}{:.2f}", text.empty() ? "" : " ", x);
+        rows += fmt::format("; b ({})", text);
+      }
+      if (problem.activation().info().trains_v) rows += fmt::format("; v {:.3f}", point.v);
       fmt::print("{:>14.9f}  {:>8.1e}  {:>5}  {:>6}  {:>10}  {}\n", m.end.loss, m.end.loss_error,
                  m.end.index, m.starts, m.paper_starts,
                  m.end.index > 0 ? "a saddle: " + rows : rows);
     }
     for (const Minimum& m : minima.found) {
       if (m.paper_starts == 0 || m.end.loss <= best + m.end.loss_error) continue;
-      fmt::print("{} of {} trainings from the paper's initial law end {:.3g} above the best\n",
-                 m.paper_starts, minima.paper_starts, m.end.loss - best);
+      fmt::print(
+          "{} of {} trainings from the paper's initial law end {:.3g} above the best found\n",
+          m.paper_starts, minima.paper_starts, m.end.loss - best);
     }
-    fmt::print("{} starts, {} of them from the paper's initial law; {} did not arrive\n",
-               minima.starts, minima.paper_starts, minima.failed);
+    fmt::print(
+        "{} starts, {} of them from the paper's initial law (of the law); {} did not arrive\n",
+        minima.starts, minima.paper_starts, minima.failed);
   }
   return interrupted() ? kInterrupted : kSuccess;
 }

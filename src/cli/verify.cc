@@ -68,6 +68,9 @@ void print_statement(const std::vector<const Row*>& rows) {
     predicted += fmt::format(" (printed {} {})", symbol(worst.printed->relation),
                              number(worst.printed->value));
   }
+  if (worst.slack > worst.error && worst.predicted.relation == Relation::equals) {
+    predicted += fmt::format(", slack {:.2g}", worst.slack);
+  }
   fmt::print("{:<30} {:<18} {} +- {:.1e}, predicted {}{}\n", worst.id, to_string(worst.verdict()),
              number(worst.measured), worst.error, predicted,
              worst.as_expected() ? "" : "  NOT AS EXPECTED");
@@ -90,8 +93,6 @@ int run(Invocation& call) {
       return !interrupted();
     });
   }
-  if (interrupted()) return kInterrupted;
-
   int holds = 0, corrected = 0, fails = 0, unexpected = 0;
   auto all = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
@@ -106,7 +107,7 @@ int run(Invocation& call) {
                                       {"holds_as_corrected", corrected},
                                       {"fails", fails},
                                       {"not_as_expected", unexpected}};
-  if (!call.session.output.empty()) {
+  if (!call.session.output.empty() && !interrupted()) {
     write_atomically(call.session.output, out.dump(2) + '\n');
   }
   if (call.json) {
@@ -128,6 +129,10 @@ int run(Invocation& call) {
     fmt::print("\n{} rows: {} hold, {} hold as corrected, {} fail; {}\n", rows.size(), holds,
                corrected, fails,
                unexpected == 0 ? "all as expected" : fmt::format("{} NOT AS EXPECTED", unexpected));
+  }
+  if (interrupted()) {
+    fmt::print(stderr, "interrupted: these are the statements measured so far\n");
+    return kInterrupted;
   }
   return unexpected == 0 ? kSuccess : kNotAsExpected;
 }

@@ -136,7 +136,8 @@ Session::Session() {
            "time between two checkpoints of sgd, written beside the result file");
   keys.add("result", "save_init", save_init,
            "file for the start of sgd alone, as flow --init-from reads it");
-  keys.add("result", "output", output, "result file (netCDF); for the command paper, a folder");
+  keys.add("result", "output", output,
+           "result file (netCDF; JSON for verify); for paper, a folder");
 }
 
 void Session::take_recorded_start() {

@@ -80,7 +80,7 @@ std::vector<Claim> select_claims(const std::vector<Claim>& claims,
     const std::vector<std::string> asked = words(text);
     bool found = false;
     for (std::size_t i = 0; i < claims.size(); ++i) {
-      const std::vector<std::string> has = words(claims[i].id);
+      const std::vector<std::string> has = words(claims[i].id + " " + claims[i].also);
       const bool all = !asked.empty() && std::ranges::all_of(asked, [&](const std::string& word) {
         return std::ranges::find(has, word) != has.end();
       });
@@ -91,9 +91,9 @@ std::vector<Claim> select_claims(const std::vector<Claim>& claims,
       for (const Claim& claim : claims) {
         if (claim.id == last) continue;
         last = claim.id;
-        ids += (ids.empty() ? "" : ", ") + last;
+        ids += "\n  " + last;
       }
-      throw Error(fmt::format("--only {}: there is no such statement; there are: {}", text, ids));
+      throw Error(fmt::format("--only {}: there is no such statement; there are:{}", text, ids));
     }
   }
   std::vector<Claim> out;

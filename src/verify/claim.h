@@ -52,6 +52,7 @@ struct Claim {
   std::string summary;  ///< for progress
   double cost = 1;      ///< about, in seconds of one core: for the order and the progress
   std::function<std::vector<Row>()> measure;
+  std::string also = {};  ///< more words to find it by
 };
 
 /// Everything the paper says, in its order.
@@ -65,8 +66,8 @@ std::vector<Claim> bayes_claims();           // IV.1 to IV.3
 std::vector<Claim> training_claims();        // what is said in words
 std::vector<Claim> errata_claims();          // misprints
 
-/// Claims with an id that has all words of one of `wanted`, in any case: "III.4", "lemma III.1".
-/// Empty `wanted`: all. Throws Error naming the ids there are if one finds nothing.
+/// Claims whose id (and `also`) has all words of one of `wanted`, in any case: "III.4", "lemma
+/// III.1". Empty `wanted`: all. Throws Error naming the ids there are if one finds nothing.
 std::vector<Claim> select_claims(const std::vector<Claim>& claims,
                                  const std::vector<std::string>& wanted);
 

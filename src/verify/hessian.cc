@@ -106,11 +106,13 @@ std::vector<Row> signs() {
 }  // namespace
 
 std::vector<Claim> hessian_claims() {
-  return {
-      {"Lemma III.1 (A.5) softmax", "its constants", 1, [] { return constants("softmax"); }},
-      {"Lemma III.1 (A.5) softmax-1", "its constants", 1, [] { return constants("softmax-1"); }},
-      {"Lemma III.1 (A.5) B-softmax", "its constants", 1, [] { return constants("b-softmax"); }},
-      {"Lemma III.1 (A.5) escape", "heads part", 1, signs}};
+  return {{"Lemma III.1 (A.5) softmax", "its constants", 1, [] { return constants("softmax"); },
+           "c1 c2 + c4 c3 of R"},
+          {"Lemma III.1 (A.5) softmax-1", "its constants", 1, [] { return constants("softmax-1"); },
+           "c1 c2 + c4 c3 of R c5"},
+          {"Lemma III.1 (A.5) B-softmax", "its constants", 1, [] { return constants("b-softmax"); },
+           "c1 c2 + c4 c3 of R c5"},
+          {"Lemma III.1 (A.5) escape", "heads part", 1, signs}};
 }
 
 }  // namespace headflow

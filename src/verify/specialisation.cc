@@ -89,7 +89,7 @@ std::vector<Row> orthogonal_growth() {
 }  // namespace
 
 std::vector<Claim> specialisation_claims() {
-  return {{"Lemma III.2 (A.6)", "its constants", 1, constants},
+  return {{"Lemma III.2 (A.6)", "its constants", 1, constants, "c1 c2 c3 > 0"},
           {"Lemma III.2 (A.6) orthogonal", "a new feature grows across", 1, orthogonal_growth}};
 }
 
