@@ -91,8 +91,11 @@ TEST(Verify, CheapStatements) {
 // A wrong prediction comes out as such, for every row that can be wrong: each is shifted by twice
 // what would be allowed and by at least a thousandth.
 TEST(Verify, WrongPredictionsFail) {
-  const std::vector<Row> rows = verify(select_claims(paper_claims(), {"A.4", "A.5", "Erratum"}), 1);
-  ASSERT_GT(rows.size(), 100u);
+  const std::vector<std::string> some = kSanitized
+                                            ? std::vector<std::string>{"A.4"}
+                                            : std::vector<std::string>{"A.4", "A.5", "Erratum"};
+  const std::vector<Row> rows = verify(select_claims(paper_claims(), some), 1);
+  ASSERT_GT(rows.size(), kSanitized ? 20u : 100u);
   for (Row row : rows) {
     if (row.predicted.relation == Relation::equals) {
       const double allowed = row.slack + kErrors * row.error;
