@@ -57,7 +57,7 @@ TEST(FixedPoint, OfBayesSoftmaxIsTheBayesRisk) {
 // Three heads on two atoms: still the Bayes risk, and directions along which nothing changes.
 TEST(FixedPoint, WithMoreHeadsThanNeeded) {
 #ifdef HEADFLOW_SANITIZE
-  GTEST_SKIP() << "slow";
+  GTEST_SKIP() << "runs in Release; minutes under sanitizers";
 #endif
   const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 3, 2));
   const FixedPoint found =

@@ -39,7 +39,7 @@ TEST(Minima, SameUpToSymmetries) {
 // number of threads.
 TEST(Minima, OfTwoHeads) {
 #ifdef HEADFLOW_SANITIZE
-  GTEST_SKIP() << "slow";
+  GTEST_SKIP() << "runs in Release; minutes under sanitizers";
 #endif
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
   MinimaOptions options;
