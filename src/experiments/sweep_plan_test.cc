@@ -1,6 +1,7 @@
 #include "experiments/sweep_plan.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -11,7 +12,9 @@ namespace headflow {
 namespace {
 
 SweepPlan plan_of(const std::string& text) {
-  const std::string path = ::testing::TempDir() + "/sweep_plan_test.toml";
+  // Tests run side by side, each in a process of its own.
+  const std::string path =
+      ::testing::TempDir() + "headflow_sweep_" + std::to_string(::getpid()) + ".toml";
   std::ofstream(path) << text;
   return read_sweep_plan(path);
 }
