@@ -12,6 +12,7 @@
 #include "core/suggest.h"
 #include "io/atomic_file.h"
 #include "io/comparison_file.h"
+#include "sgd/limit.h"
 
 namespace headflow::cli {
 namespace {
@@ -37,45 +38,26 @@ Theory follow(const Invocation& call, const std::string& name, const SgdRuns& ru
   const Session& session = call.session;
   Theory out{name, {}, {}, "", ""};
   for (std::size_t run = 0; run < runs.recorded.size(); ++run) {
-    const SgdState& first = runs.recorded[run].front().state;
-    ProblemOptions options = session.problem;
-    options.p = first.p();
-    const Problem problem(options);
-    const Point start = problem.frame().enter({first.m(), first.Lambda, first.b, first.v});
-    FlowOptions flow;
-    flow.rtol = session.compare_rtol;
-    flow.atol = session.compare_atol;
-    for (std::size_t i = 0; i < runs.recorded[run].size(); ++i) {
-      flow.times.push_back(session.sgd.lr * static_cast<double>(runs.output_steps[i]));
-    }
-    if (flow.times.size() < 2) flow.times.push_back(session.sgd.lr);
-    flow.time = flow.times.back();
-    flow.gradient_tolerance = 0;
-    flow.integrator = name == "flow" ? "implicit" : name == "kappa" ? "explicit" : "map";
-    flow.step = session.sgd.lr;
-    if (name != "flow") {
-      flow.kappa = session.sgd.lr * static_cast<double>(session.sgd.dim) /
-                   static_cast<double>(session.sgd.batch);
-    }
-    // Only samples have the second moments that keep the noise.
-    EngineOptions engine_options = session.engine;
-    if (name != "flow" && engine_options.engine == "factorised") engine_options.engine = "auto";
-    const auto engine = make_flow_engine(problem, engine_options, flow, start);
+    std::vector<std::int64_t> steps = runs.output_steps;
+    steps.resize(runs.recorded[run].size());
+    const Limit limit =
+        make_limit(session.problem, session.engine, session.sgd, runs.recorded[run].front().state,
+                   steps, {name, session.compare_rtol, session.compare_atol});
     Trajectory trajectory;
     const std::string label = fmt::format("{} [{}/{}]", name, run + 1, runs.recorded.size());
     const FlowSummary summary =
-        run_with_progress(*engine, start, flow, trajectory, label, call.quiet);
+        run_with_progress(*limit.engine, limit.start, limit.flow, trajectory, label, call.quiet);
     if (summary.outcome == FlowOutcome::diverged && !call.quiet) {
       fmt::print(stderr, "headflow: note: {}: {}\n", label, summary.message);
     }
     out.q.emplace_back();
     for (Point& point : trajectory.point) {
       out.q.back().push_back(point.q());
-      point = problem.frame().leave(point);
+      point = limit.problem.frame().leave(point);
     }
     out.runs.push_back(std::move(trajectory));
-    out.engine = engine->name();
-    out.error_kind = to_string(engine->error_kind());
+    out.engine = limit.engine->name();
+    out.error_kind = to_string(limit.engine->error_kind());
     if (interrupted()) break;
   }
   return out;

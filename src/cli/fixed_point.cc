@@ -20,6 +20,7 @@ int run(Invocation& call) {
   session.flow.check();
   const Point start = session.flow_start(problem);
   FixedPointOptions options;
+  options.gradient = session.end_gradient;
   options.rtol = session.flow.rtol;
   options.atol = session.flow.atol;
   catch_interrupts();
@@ -90,7 +91,7 @@ const Command& fixed_point_command() {
       "example:\n"
       "  headflow fixed-point configs/flow.toml --seed 1 --json\n",
       {"problem", "point", "flow.init", "flow.init_noise", "flow.init_from", "flow.init_run",
-       "flow.rtol", "flow.atol", "run", "program"},
+       "flow.rtol", "flow.atol", "end.gradient", "run", "program"},
       true,
       nullptr,
       run};

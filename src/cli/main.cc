@@ -114,7 +114,7 @@ int run_command(const Command& command, const std::vector<std::string>& argument
   Keys& keys = call.session.keys;
   try {
     call.file = file;
-    if (!file.empty()) keys.read_file(file, "sweep");  // which only the command sweep reads
+    if (!file.empty()) keys.read_file(file, {"sweep", "figure"});  // which sweep and reproduce read
     for (const auto& flag : flags) {
       if (flag->option->count() == 0) continue;
       keys.set_text(*flag->key, flag->text, flag->key->flag());

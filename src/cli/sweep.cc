@@ -15,11 +15,10 @@ int run(Invocation& call) {
     throw Error("sweep needs a configuration file with a table [sweep]; headflow sweep --help");
   }
   if (call.session.output.empty()) throw Error("sweep needs --output RESULT.nc");
-  const SweepPlan plan = read_sweep_plan(call.file);
-  SweepOptions options;
+  SweepJob job{read_sweep_plan(call.file), {}};
+  SweepOptions& options = job.options;
   options.file = call.file;
   options.output = call.session.output;
-  options.threads = call.session.engine.threads;
   options.command_line = call.command_line;
   options.override_keys = [&](Session& session) {
     for (const auto& [name, text] : call.flags) {
@@ -30,12 +29,14 @@ int run(Invocation& call) {
   SweepOutcome outcome;
   {
     Progress progress(Progress::detect(call.quiet), "sweep");
-    outcome = run_sweep(plan, options, [&](std::size_t done, const std::string& task) {
-      progress.update(static_cast<double>(done) / static_cast<double>(plan.tasks()),
-                      fmt::format("{} of {} tasks  {}", done, plan.tasks(), task),
-                      static_cast<double>(done), "tasks");
-      return !interrupted();
-    });
+    outcome = run_sweep(
+        job, call.session.engine.threads,
+        [&](std::size_t done, std::size_t all, const std::string& task) {
+          progress.update(static_cast<double>(done) / static_cast<double>(all),
+                          fmt::format("{} of {} tasks  {}", done, all, task),
+                          static_cast<double>(done), "tasks");
+        },
+        [] { return !interrupted(); });
   }
   const bool whole = outcome.done == outcome.tasks;
   if (call.json) {
@@ -83,7 +84,7 @@ const Command& sweep_command() {
       "  values = [[\"flipping\", 10.0], [\"gaussian\", 5.0]]\n\n"
       "example:\n"
       "  headflow sweep configs/sweep.toml --output sweep.nc\n",
-      {"problem", "point", "run", "flow", "result.output", "program"},
+      {"problem", "point", "run", "flow", "end", "result.output", "program"},
       true,
       nullptr,
       run};

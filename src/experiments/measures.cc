@@ -8,12 +8,24 @@
 #include "analysis/phases.h"
 #include "analysis/pruning.h"
 #include "core/error.h"
+#include "sgd/limit.h"
 #include "theory/bayes.h"
 
 namespace headflow {
 namespace {
 
-constexpr int kSequences = 5;  // of attention
+constexpr int kSequences = 5;    // of attention
+constexpr int kFreshDraws = 16;  // of samples for the loss at the end
+
+/// The end of training.
+struct End {
+  Point point;
+  double loss = 0, error = 0;
+  std::string error_kind;
+  double gradient_norm = 0, time = 0;
+  double index = std::nan("");  ///< of the Hessian; NaN: not looked at
+  bool converged = false;
+};
 
 struct Stopped {};
 
@@ -43,15 +55,9 @@ class Task {
     return {matrix.data(), matrix.data() + matrix.size()};
   }
 
-  const FixedPoint& end() {
-    if (!end_) {
-      FixedPointOptions options;
-      options.rtol = session_.flow.rtol;
-      options.atol = session_.flow.atol;
-      end_ = find_fixed_point(problem_, session_.engine, session_.flow_start(problem_), options,
-                              [&](const FlowProgress&) { return go_on_(); });
-      if (!go_on_()) throw Stopped();
-    }
+  const End& end() {
+    if (!end_) end_ = session_.end_method == "flow" ? end_of_flow() : end_by_newton();
+    if (!go_on_()) throw Stopped();
     return *end_;
   }
 
@@ -67,8 +73,11 @@ class Task {
     return *trajectory_;
   }
 
+  End end_by_newton() const;
+  End end_of_flow() const;
   void end_measure();
   void flow_measure();
+  void sgd_measure();
   void phases_measure();
   void pruning_measure();
   void attention_measure();
@@ -76,17 +85,70 @@ class Task {
   const Session& session_;
   Problem problem_;
   const GoOn& go_on_;
-  std::optional<FixedPoint> end_;
+  std::optional<End> end_;
   std::optional<Trajectory> trajectory_;
   std::vector<Quantity> out_;
 };
 
+End Task::end_by_newton() const {
+  FixedPointOptions options;
+  options.gradient = session_.end_gradient;
+  options.rtol = session_.flow.rtol;
+  options.atol = session_.flow.atol;
+  const FixedPoint found =
+      find_fixed_point(problem_, session_.engine, session_.flow_start(problem_), options,
+                       [&](const FlowProgress&) { return go_on_(); });
+  return {found.point,
+          found.loss,
+          found.loss_error,
+          found.error_kind,
+          found.gradient_norm,
+          found.time,
+          static_cast<double>(found.index),
+          found.converged};
+}
+
+End Task::end_of_flow() const {
+  const Point start = session_.flow_start(problem_);
+  FlowOptions flow = session_.flow;
+  flow.gradient_tolerance = session_.end_gradient;
+  flow.outputs = 1;
+  flow.spacing = "linear";
+  const auto engine = make_flow_engine(problem_, session_.engine, flow, start);
+  Trajectory run;
+  const FlowSummary summary =
+      integrate_flow(*engine, start, flow, run, [&](const FlowProgress&) { return go_on_(); });
+  End out{run.point.back(),
+          run.loss.back(),
+          run.loss_error.back(),
+          std::string(to_string(engine->error_kind())),
+          run.gradient_norm.back(),
+          summary.final_time,
+          std::nan(""),
+          run.gradient_norm.back() < session_.end_gradient};
+  if (engine->tolerance() > 0) return out;
+  // The heads have adapted to their samples, whose loss is too low: it is measured on others.
+  double sum = 0, squares = 0;
+  for (int draw = 1; draw <= kFreshDraws; ++draw) {
+    Evaluation e;
+    engine->refresh(static_cast<std::uint32_t>(draw));
+    engine->evaluate(out.point, {.loss_error = false}, e);
+    sum += e.loss;
+    squares += e.loss * e.loss;
+  }
+  out.loss = sum / kFreshDraws;
+  out.error =
+      std::sqrt(std::max(squares / kFreshDraws - out.loss * out.loss, 0.0) / (kFreshDraws - 1));
+  out.error_kind = "one standard error, of fresh samples";
+  return out;
+}
+
 void Task::end_measure() {
-  const FixedPoint& found = end();
+  const End& found = end();
   add("loss", "loss at the end of training", found.loss);
-  add("loss_error", "error of the loss: " + found.error_kind, found.loss_error);
+  add("loss_error", "error of the loss: " + found.error_kind, found.error);
   add("gradient_norm", "norm of the gradient at the end", found.gradient_norm);
-  add("converged", "1 if the gradient is below 1e-8", found.converged ? 1 : 0);
+  add("converged", "1 if the gradient is below end.gradient", found.converged ? 1 : 0);
   add("index", "negative eigenvalues of the Hessian at the end", found.index);
   add("end_time", "training time of the flow", found.time);
   const Point point = problem_.frame().leave(found.point);
@@ -96,6 +158,54 @@ void Task::end_measure() {
   add("v", "scale at the end", point.v);
   add("R_norm", "norm of a head's part orthogonal to the hidden directions at the end", {"head"},
       {H()}, flat(point.R.rowwise().norm()));
+}
+
+void Task::sgd_measure() {
+  ProblemOptions without_p = session_.problem;
+  without_p.p.reset();  // drawn with the start
+  const Problem problem(without_p);
+  const auto starts = Sgd::starts(problem, session_.sgd, session_.engine.seed);
+  Sgd sgd(problem, session_.sgd, session_.engine.seed, 1, starts);
+  while (!sgd.finished()) {
+    sgd.advance();
+    if (!go_on_()) throw Stopped();
+  }
+  const std::vector<SgdRecord>& records = sgd.recorded().front();
+  std::vector<std::int64_t> steps = sgd.output_steps();
+  steps.resize(records.size());
+  const Limit limit =
+      make_limit(session_.problem, session_.engine, session_.sgd, records.front().state, steps,
+                 {"flow", session_.compare_rtol, session_.compare_atol});
+  Trajectory run;
+  integrate_flow(*limit.engine, limit.start, limit.flow, run,
+                 [&](const FlowProgress&) { return go_on_(); });
+  if (!go_on_()) throw Stopped();
+  std::vector<double> batch, batch_error, m, q, flow_m, flow_q;
+  const auto append = [](std::vector<double>& to, const Matrix& from) {
+    to.insert(to.end(), from.data(), from.data() + from.size());
+  };
+  for (const SgdRecord& record : records) {
+    batch.push_back(record.loss.mean);
+    batch_error.push_back(record.loss.error);
+    append(m, record.state.m());
+    append(q, record.state.q());
+  }
+  for (const Point& point : run.point) {
+    append(flow_m, limit.problem.frame().leave(point).m);
+    append(flow_q, point.q());
+  }
+  const std::size_t n = records.size(), k = run.time.size();
+  add("tau", "training time", {"time"}, {n}, {limit.flow.times.begin(), limit.flow.times.end()});
+  add("sgd_loss_t", "loss of a batch of SGD", {"time"}, {n}, batch);
+  add("sgd_loss_t_error", "its standard error", {"time"}, {n}, batch_error);
+  add("sgd_m_t", "overlaps with the hidden directions, SGD", {"time", "head", "feature"},
+      {n, H(), F()}, m);
+  add("sgd_q_t", "overlaps of heads, SGD", {"time", "head", "head2"}, {n, H(), H()}, q);
+  add("loss_t", "loss along the flow from the same start", {"time"}, {k}, run.loss);
+  add("loss_t_error", "its error", {"time"}, {k}, run.loss_error);
+  add("m_t", "overlaps with the hidden directions, flow", {"time", "head", "feature"},
+      {k, H(), F()}, flow_m);
+  add("q_t", "overlaps of heads, flow", {"time", "head", "head2"}, {k, H(), H()}, flow_q);
 }
 
 void Task::flow_measure() {
@@ -172,6 +282,8 @@ void Task::measure(const std::string& name) {
     add("bayes_error", "error of the risk: " + risk.error_kind, risk.error);
   } else if (name == "flow") {
     flow_measure();
+  } else if (name == "sgd") {
+    sgd_measure();
   } else if (name == "phases") {
     phases_measure();
   } else if (name == "pruning") {
@@ -187,8 +299,8 @@ void Task::measure(const std::string& name) {
   }
 }
 
-constexpr std::array kMeasures = {"end",     "bayes",      "flow",     "phases",
-                                  "pruning", "similarity", "attention"};
+constexpr std::array kMeasures = {"end",    "bayes",   "flow",       "sgd",
+                                  "phases", "pruning", "similarity", "attention"};
 
 }  // namespace
 

@@ -23,12 +23,15 @@ struct Quantity {
 using GoOn = std::function<bool()>;
 
 /// Measures by name:
-///   end         where training ends (E^infinity): fixed_point.h; loss, point, index
+///   end         where training ends (E^infinity), by end.method: fixed_point.h, or the flow until
+///               its gradient is below end.gradient; loss, point, index
 ///   bayes       the Bayes risk
 ///   flow        the trajectory of the flow at its output times
-///   phases      tau_s, excursions and signs along the eigenvectors of Cov theta, of that
-///   trajectory pruning     losses after removing 0, 1, ... heads from the end, greedily similarity
-///   cosines between heads at the end attention   attention maps of five sequences at the end
+///   sgd         a run of SGD, and the flow from its very start at the same times
+///   phases      tau_s, excursions and signs along the eigenvectors of Cov theta, of the trajectory
+///   pruning     losses after greedily removing 0, 1, ... heads from the end
+///   similarity  cosines between heads at the end
+///   attention   attention maps of five sequences at the end
 /// Nothing if stopped.
 std::optional<std::vector<Quantity>> measure_task(const Session& session,
                                                   const std::vector<std::string>& measures,

@@ -1,39 +1,38 @@
 #include "experiments/sweep.h"
 
+#include <algorithm>
 #include <atomic>
-#include <cmath>
+#include <chrono>
 #include <exception>
 #include <filesystem>
-#include <fstream>
-#include <limits>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
-#include <numeric>
-#include <sstream>
 
 #include "core/error.h"
 #include "core/parallel.h"
-#include "experiments/measures.h"
+#include "core/suggest.h"
+#include "experiments/sweep_file.h"
 #include "io/atomic_file.h"
-#include "io/result_file.h"
 
 namespace headflow {
 namespace {
 
-namespace fs = std::filesystem;
-
 void prepare(const SweepOptions& options, Session& session) {
-  session.keys.read_file(options.file, "sweep");
+  session.keys.read_file(options.file, {"sweep", "figure"});
   if (options.override_keys) options.override_keys(session);
   session.engine.threads = 1;
+}
+
+std::string numbers_depend_on(const Session& session) {
+  return session.keys.toml({"problem", "run", "point", "flow", "end", "sgd", "compare"});
 }
 
 /// What the numbers depend on.
 std::string configuration_of(const SweepPlan& plan, const SweepOptions& options) {
   Session session;
   prepare(options, session);
-  return session.keys.toml({"problem", "run", "point", "flow"}) + "\n" + plan.toml();
+  return session.keys.toml({"problem", "run", "point", "flow", "end", "sgd", "compare"}) + "\n" +
+         plan.toml();
 }
 
 /// A wrong value is found before hours are spent on the others.
@@ -43,245 +42,191 @@ void check_tasks(const SweepPlan& plan, const SweepOptions& options) {
     prepare(options, session);
     try {
       plan.apply(i, session);
-      static_cast<void>(Problem(session.problem));
+      const Problem problem(session.problem);
       session.flow.check();
+      if (session.end_method != "newton" && session.end_method != "flow") {
+        throw OptionError("end.method", in_quotes(session.end_method),
+                          one_of({"newton", "flow"}, session.end_method));
+      }
+      if (session.end_gradient <= 0) {
+        throw OptionError("end.gradient", fmt::format("{}", session.end_gradient),
+                          "must be positive");
+      }
+      if (std::ranges::count(plan.measures, "sgd") > 0) {
+        session.sgd.check(problem);
+        if (session.sgd.runs != 1) {
+          throw OptionError("sgd.runs", fmt::format("{}", session.sgd.runs),
+                            "must be 1 in a sweep: runs are tasks, along an axis of run.seed");
+        }
+      }
     } catch (const Error& e) {
       throw Error(fmt::format("{}: {}: {}", options.file, plan.describe(i), e.what()));
     }
   }
 }
 
-// A task as JSON: numbers are written so that the same bits are read; NaN is null.
-
-nlohmann::json to_json(const std::vector<Quantity>& quantities) {
-  auto out = nlohmann::json::array();
-  for (const Quantity& q : quantities) {
-    out.push_back({{"name", q.name},
-                   {"long_name", q.long_name},
-                   {"dimensions", q.dimensions},
-                   {"shape", q.shape},
-                   {"values", q.values}});
-  }
+/// What the numbers of a task depend on.
+std::string task_configuration(const SweepJob& job, std::size_t task) {
+  Session session;
+  prepare(job.options, session);
+  job.plan.apply(task, session);
+  std::string out = numbers_depend_on(session);
+  for (const std::string& measure : job.plan.measures) out += measure + "\n";
   return out;
 }
 
-std::vector<Quantity> from_json(const nlohmann::json& json) {
-  std::vector<Quantity> out;
-  for (const auto& one : json) {
-    Quantity q{one.at("name"), one.at("long_name"), one.at("dimensions"), one.at("shape"), {}};
-    for (const auto& x : one.at("values")) {
-      q.values.push_back(x.is_null() ? std::nan("") : x.get<double>());
-    }
-    out.push_back(std::move(q));
-  }
-  return out;
-}
-
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
-class Store {
- public:
-  Store(const std::string& output, const std::string& configuration)
-      : folder_(output + ".tasks"), output_(output) {
-    const std::string key = program_version() + " " + program_commit() + "\n" + configuration;
-    const fs::path name = folder_ / "configuration";
-    if (fs::exists(name)) {
-      if (read_text(name) == key) return;
-      throw Error(
-          fmt::format("{}: holds tasks of another configuration or version of the program; remove "
-                      "that folder, or choose another --output",
-                      folder_.string()));
-    }
-    std::error_code error;
-    fs::create_directories(folder_, error);
-    if (error) throw FileError(folder_.string(), "cannot be made: " + error.message());
-    write_atomically(name.string(), key);
-  }
-
-  bool load(std::size_t task, std::vector<Quantity>& out) const {
-    const fs::path path = path_of(task);
-    if (!fs::exists(path)) return false;
-    out = from_json(nlohmann::json::parse(read_text(path)));
-    return true;
-  }
-  void save(std::size_t task, const std::vector<Quantity>& quantities) const {
-    write_atomically(path_of(task).string(), to_json(quantities).dump());
-  }
-  void remove() const {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
- private:
-  fs::path path_of(std::size_t task) const { return folder_ / fmt::format("{:06}.json", task); }
-  fs::path folder_;
-  std::string output_;
+/// A sweep on its way.
+struct Running {
+  const SweepJob* job;
+  std::string configuration;
+  std::optional<TaskStore> store;
+  std::vector<TaskResult> results;
+  std::size_t open = 0;
+  SweepOutcome outcome;
 };
 
-/// Arrays of all tasks as one, padded with NaN where a task's is smaller.
-struct Assembled {
-  std::string long_name;
-  std::vector<std::string> dimensions;
-  std::vector<std::size_t> shape;
-  std::vector<double> values;
-};
-
-void copy_block(const Quantity& from, Assembled& to, std::size_t task) {
-  std::size_t block = 1;
-  for (const std::size_t n : to.shape) block *= n;
-  for (std::size_t i = 0; i < from.values.size(); ++i) {
-    std::size_t rest = i, place = 0, stride = 1;
-    for (std::size_t d = from.shape.size(); d-- > 0;) {
-      place += rest % from.shape[d] * stride;
-      rest /= from.shape[d];
-      stride *= to.shape[d];
-    }
-    to.values[task * block + place] = from.values[i];
+Running start(const SweepJob& job) {
+  Running out{&job, configuration_of(job.plan, job.options), {}, {}, 0, {}};
+  out.outcome.tasks = job.plan.tasks();
+  check_tasks(job.plan, job.options);
+  const std::string& path = job.options.output;
+  if (is_result_of(path, out.configuration)) {
+    out.outcome.done = out.outcome.kept = out.outcome.tasks;
+    out.outcome.up_to_date = true;
+    return out;
   }
-}
-
-std::vector<std::pair<std::string, Assembled>> assemble(
-    const std::vector<std::vector<Quantity>>& tasks) {
-  std::vector<std::pair<std::string, Assembled>> out;
-  std::map<std::string, std::size_t> largest;  // of each dimension, over everything
-  std::map<std::string, std::size_t> where;
-  for (const auto& task : tasks) {
-    for (const Quantity& q : task) {
-      for (std::size_t d = 0; d < q.shape.size(); ++d) {
-        std::size_t& n = largest[q.dimensions[d]];
-        n = std::max(n, q.shape[d]);
-      }
-      if (where.emplace(q.name, out.size()).second) {
-        out.push_back({q.name, {q.long_name, q.dimensions, {}, {}}});
-      }
-    }
+  if (std::filesystem::exists(path) && !job.options.replace) {
+    throw Error(
+        fmt::format("{}: is the result of another configuration or version of the program; "
+                    "remove it, or choose another --output",
+                    path));
   }
-  for (auto& [name, array] : out) {
-    std::size_t block = 1;
-    for (const std::string& dimension : array.dimensions) {
-      array.shape.push_back(largest[dimension]);
-      block *= largest[dimension];
-    }
-    array.values.assign(tasks.size() * block, std::nan(""));
+  check_writable(path);
+  const std::string folder = path + ".tasks";
+  try {
+    out.store.emplace(folder, out.configuration);
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error&) {
+    if (!job.options.replace) throw;
+    std::filesystem::remove_all(folder);
+    out.store.emplace(folder, out.configuration);
   }
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    for (const Quantity& q : tasks[t]) copy_block(q, out[where[q.name]].second, t);
-  }
+  out.results.resize(out.outcome.tasks);
   return out;
 }
 
-void write_result(const SweepPlan& plan, const SweepOptions& options,
-                  const std::string& configuration,
-                  const std::vector<std::vector<Quantity>>& tasks) {
-  NetcdfWriter file;
-  std::vector<std::string> axes;
-  for (const SweepAxis& axis : plan.axes) {
-    axes.push_back(axis.name);
-    file.dimension(axis.name, axis.points.size());
-    std::string keys;
-    for (const std::string& key : axis.keys) keys += (keys.empty() ? "" : ", ") + key;
-    if (axis.numbers.empty()) {
-      file.variable(axis.name, {axis.name}, axis.labels, {{"long_name", keys}});
-    } else {
-      file.variable(axis.name, {axis.name}, axis.numbers, {{"long_name", keys}});
-    }
-  }
-  const auto arrays = assemble(tasks);
-  std::map<std::string, std::size_t> own;
-  for (const auto& [name, array] : arrays) {
-    for (std::size_t d = 0; d < array.shape.size(); ++d) {
-      own.emplace(array.dimensions[d], array.shape[d]);
-    }
-  }
-  for (const auto& [name, size] : own) file.dimension(name, size);
-  for (const auto& [name, size] : own) {
-    if (name == "time") continue;
-    std::vector<int> numbers(size);
-    std::iota(numbers.begin(), numbers.end(), name == "removed" ? 0 : 1);
-    file.variable(name, {name}, numbers, {{"long_name", name}});
-  }
-  for (const auto& [name, array] : arrays) {
-    std::vector<std::string> dimensions = axes;
-    dimensions.insert(dimensions.end(), array.dimensions.begin(), array.dimensions.end());
-    file.variable(name, dimensions, array.values, described(array.long_name));
-  }
+void finish(Running& sweep) {
+  const SweepOptions& options = sweep.job->options;
   Session session;
   prepare(options, session);
-  write_provenance(file, "sweep", "headflow-sweep",
-                   {configuration, options.command_line, session.engine.seed});
-  file.write(options.output);
+  write_sweep(options.output, sweep.job->plan, sweep.results,
+              {sweep.configuration, options.command_line, session.engine.seed});
+  sweep.store->remove();
+  sweep.results.clear();
+}
+
+/// One computation, and every task that it answers.
+struct Work {
+  std::vector<std::pair<Running*, std::size_t>> tasks;
+};
+
+/// Tasks that are not kept from an earlier run; equal ones together.
+std::vector<Work> open_work(std::vector<Running>& sweeps) {
+  std::vector<Work> out;
+  std::map<std::string, std::size_t> known;
+  for (Running& sweep : sweeps) {
+    if (sweep.outcome.up_to_date) continue;
+    for (std::size_t i = 0; i < sweep.outcome.tasks; ++i) {
+      if (sweep.store->load(i, sweep.results[i])) {
+        ++sweep.outcome.kept;
+        ++sweep.outcome.done;
+        sweep.outcome.seconds += sweep.results[i].seconds;
+        continue;
+      }
+      ++sweep.open;
+      const auto [at, fresh] = known.emplace(task_configuration(*sweep.job, i), out.size());
+      if (fresh) out.emplace_back();
+      if (!fresh) ++sweep.outcome.shared;
+      out[at->second].tasks.emplace_back(&sweep, i);
+    }
+  }
+  return out;
+}
+
+TaskResult compute(const SweepJob& job, std::size_t task, const GoOn& go_on, bool& stopped) {
+  const auto begin = std::chrono::steady_clock::now();
+  Session session;
+  prepare(job.options, session);
+  job.plan.apply(task, session);
+  auto measured = measure_task(session, job.plan.measures, go_on);
+  stopped = !measured;
+  if (stopped) return {};
+  return {std::move(*measured),
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }
 
 }  // namespace
 
-SweepOutcome run_sweep(const SweepPlan& plan, const SweepOptions& options,
-                       const SweepObserver& observer) {
-  SweepOutcome out;
-  out.tasks = plan.tasks();
-  check_tasks(plan, options);
-  const std::string configuration = configuration_of(plan, options);
-  if (is_result_of(options.output, configuration)) {
-    out.done = out.kept = out.tasks;
-    out.up_to_date = true;
-    return out;
+std::vector<SweepOutcome> run_sweeps(const std::vector<SweepJob>& jobs, int threads,
+                                     const SweepObserver& observer, const GoOn& go_on) {
+  std::vector<Running> sweeps;
+  sweeps.reserve(jobs.size());
+  for (const SweepJob& job : jobs) sweeps.push_back(start(job));
+  const std::vector<Work> work = open_work(sweeps);
+  std::size_t done = 0, total = 0;
+  for (Running& sweep : sweeps) {
+    done += sweep.outcome.done;
+    total += sweep.outcome.tasks;
+    if (!sweep.outcome.up_to_date && sweep.open == 0) finish(sweep);
   }
-  if (fs::exists(options.output)) {
-    throw Error(
-        fmt::format("{}: is the result of another configuration or version of the program; "
-                    "remove it, or choose another --output",
-                    options.output));
-  }
-  check_writable(options.output);
-  const Store store(options.output, configuration);
-  std::vector<std::vector<Quantity>> results(out.tasks);
-  std::vector<std::size_t> open;
-  for (std::size_t i = 0; i < out.tasks; ++i) {
-    if (store.load(i, results[i])) {
-      ++out.kept;
-    } else {
-      open.push_back(i);
-    }
-  }
-  std::atomic<std::size_t> next = 0, done = out.kept;
-  std::atomic<bool> stop = false;
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> failed = false;
+  const GoOn on = [&] { return !failed && go_on(); };
   std::mutex mutex;
   std::exception_ptr failure;
-  const Workers workers(options.threads);
+  const auto settle = [&](const Work& one, const TaskResult& result) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (const auto& [sweep, task] : one.tasks) {
+      sweep->store->save(task, result);
+      sweep->results[task] = result;
+      ++sweep->outcome.done;
+      sweep->outcome.seconds += result.seconds;
+      if (--sweep->open == 0) finish(*sweep);
+    }
+    done += one.tasks.size();
+    const auto& [sweep, task] = one.tasks.front();
+    const SweepJob& job = *sweep->job;
+    observer(done, total, job.options.label + job.plan.describe(task));
+  };
+  const Workers workers(threads);
   workers.for_each_block(static_cast<std::size_t>(workers.count()), [&](std::size_t, int) {
-    while (!stop) {
+    while (on()) {
       const std::size_t at = next++;
-      if (at >= open.size()) return;
-      const std::size_t i = open[at];
+      if (at >= work.size()) return;
+      const auto& [sweep, task] = work[at].tasks.front();
       try {
-        Session session;
-        prepare(options, session);
-        plan.apply(i, session);
-        auto measured = measure_task(session, plan.measures, [&] { return !stop; });
-        if (!measured) return;
-        store.save(i, *measured);
-        results[i] = std::move(*measured);
+        bool stopped = false;
+        const TaskResult result = compute(*sweep->job, task, on, stopped);
+        if (stopped) return;
+        settle(work[at], result);
       } catch (...) {
         const std::lock_guard<std::mutex> lock(mutex);
         if (!failure) failure = std::current_exception();
-        stop = true;
+        failed = true;
         return;
       }
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!observer(++done, plan.describe(i))) stop = true;
     }
   });
-  out.done = done;
   if (failure) std::rethrow_exception(failure);
-  if (out.done == out.tasks) {
-    write_result(plan, options, configuration, results);
-    store.remove();
-  }
+  std::vector<SweepOutcome> out;
+  for (const Running& sweep : sweeps) out.push_back(sweep.outcome);
   return out;
+}
+
+SweepOutcome run_sweep(const SweepJob& job, int threads, const SweepObserver& observer,
+                       const GoOn& go_on) {
+  return run_sweeps({job}, threads, observer, go_on).front();
 }
 
 }  // namespace headflow

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/suggest.h"
 #include "experiments/measures.h"
@@ -12,6 +13,24 @@ namespace {
 
 [[noreturn]] void wrong(const std::string& path, const toml::node& node, const std::string& what) {
   throw Error(fmt::format("{}: {}", place(path, node), what));
+}
+
+/// The key that an axis names, and which of its numbers: problem.nu[2] is the second, problem.nu
+/// (0) all of it.
+struct Target {
+  std::string key;
+  std::size_t element = 0;
+};
+
+Target target_of(const std::string& name) {
+  const std::size_t open = name.find('[');
+  if (open == std::string::npos || name.size() < open + 3 || name.back() != ']') return {name, 0};
+  const std::string digits = name.substr(open + 1, name.size() - open - 2);
+  if (digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos) {
+    return {name, 0};
+  }
+  const auto element = static_cast<std::size_t>(std::stoi(digits));
+  return element == 0 ? Target{name, 0} : Target{name.substr(0, open), element};
 }
 
 std::vector<std::string> texts(const std::string& path, const toml::node& node) {
@@ -101,22 +120,23 @@ std::vector<std::vector<Value>> points_of(const std::string& path, const toml::t
   return out;
 }
 
+bool as_number(const Value& value, double& x) {
+  if (const auto* i = std::get_if<std::int64_t>(&value)) {
+    x = static_cast<double>(*i);
+    return true;
+  }
+  if (const auto* d = std::get_if<double>(&value)) {
+    x = *d;
+    return true;
+  }
+  return false;
+}
+
 void label(SweepAxis& axis) {
-  const auto number = [](const Value& value, double& x) {
-    if (const auto* i = std::get_if<std::int64_t>(&value)) {
-      x = static_cast<double>(*i);
-      return true;
-    }
-    if (const auto* d = std::get_if<double>(&value)) {
-      x = *d;
-      return true;
-    }
-    return false;
-  };
   bool numeric = axis.keys.size() == 1 && axis.labels.empty();
   for (const auto& point : axis.points) {
     double x = 0;
-    numeric = numeric && number(point[0], x);
+    numeric = numeric && as_number(point[0], x);
     if (numeric) axis.numbers.push_back(x);
   }
   if (!numeric) axis.numbers.clear();
@@ -149,7 +169,7 @@ SweepAxis read_axis(const std::string& path, const toml::table& table) {
     wrong(path, table, "an axis needs key = \"problem.heads\" or keys = [...]");
   const Session session;
   for (const std::string& name : axis.keys) {
-    if (session.keys.find(name)) continue;
+    if (session.keys.find(target_of(name).key)) continue;
     std::vector<std::string> names;
     for (const Key& key : session.keys.all()) names.push_back(key.full_name());
     const std::string hint = closest(names, name);
@@ -188,11 +208,32 @@ std::vector<std::size_t> SweepPlan::position(std::size_t task) const {
 
 void SweepPlan::apply(std::size_t task, Session& session) const {
   const std::vector<std::size_t> at = position(task);
+  std::map<std::string, std::map<std::size_t, double>> lists;  // by key and element
   for (std::size_t a = 0; a < axes.size(); ++a) {
     for (std::size_t k = 0; k < axes[a].keys.size(); ++k) {
-      session.keys.set(*session.keys.find(axes[a].keys[k]), axes[a].points[at[a]][k],
-                       "axis " + axes[a].name);
+      const Target target = target_of(axes[a].keys[k]);
+      const Value& value = axes[a].points[at[a]][k];
+      if (target.element == 0) {
+        session.keys.set(*session.keys.find(target.key), value, "axis " + axes[a].name);
+        continue;
+      }
+      double& x = lists[target.key][target.element];
+      if (!as_number(value, x)) {
+        throw Error(fmt::format("axis {}: {} must be a number", axes[a].name, axes[a].keys[k]));
+      }
     }
+  }
+  for (const auto& [key, elements] : lists) {
+    Matrix list(1, static_cast<Eigen::Index>(elements.size()));
+    for (Eigen::Index i = 0; i < list.size(); ++i) {
+      const auto found = elements.find(static_cast<std::size_t>(i) + 1);
+      if (found == elements.end()) {
+        throw Error(fmt::format("the axes give {0}[{1}] but no {0}[{2}]", key,
+                                elements.rbegin()->first, i + 1));
+      }
+      list(0, i) = found->second;
+    }
+    session.keys.set(*session.keys.find(key), Value(list), "axes of " + key);
   }
 }
 

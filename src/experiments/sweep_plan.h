@@ -11,6 +11,9 @@
 //   name = "prior"
 //   keys = ["problem.prior", "problem.nu"]
 //   values = [["flipping", 10.0], ["gaussian", 5.0]]
+//   [[sweep.axis]]              # one number of a list
+//   key = "problem.nu[2]"
+//   logspace = [0.5, 8.0, 5]
 
 #include <string>
 #include <vector>

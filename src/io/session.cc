@@ -122,6 +122,10 @@ Session::Session() {
            "where: point ([point]), origin (m = R = 0, b as given, attention 1/L) or saddle (where "
            "the flow of equal heads ends)");
   keys.add("minima", "starts", starts, "number of starts");
+  keys.add("end", "gradient", end_gradient, "norm of the gradient below which training has ended");
+  keys.add("end", "method", end_method,
+           "newton (past saddles, with the Hessian's signs) or flow (no Hessian; not beyond "
+           "flow.time)");
   keys.add("compare", "theory", theory,
            "what SGD is compared with, separated by commas: flow (gradient flow), kappa (the flow "
            "that keeps the noise, kappa = lr dim / batch), map (its one-step map)");

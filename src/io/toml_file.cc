@@ -7,7 +7,7 @@
 
 namespace headflow {
 
-void Keys::read_file(const std::string& path, const std::string& left_out) {
+void Keys::read_file(const std::string& path, const std::vector<std::string>& left_out) {
   const toml::table document = parse_toml(path);
   std::vector<std::string> sections;
   for (const Key& key : keys_) {
@@ -20,7 +20,7 @@ void Keys::read_file(const std::string& path, const std::string& left_out) {
   };
   for (const auto& [section_key, section_node] : document) {
     const std::string section(section_key.str());
-    if (!left_out.empty() && section == left_out) continue;
+    if (std::find(left_out.begin(), left_out.end(), section) != left_out.end()) continue;
     const toml::table* table = section_node.as_table();
     if (!table || std::find(sections.begin(), sections.end(), section) == sections.end()) {
       std::string home;  // a key outside of its table

@@ -1,0 +1,32 @@
+#pragma once
+
+// The limits of SGD at large D, from the very start of a run, at the times of its records.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynamics/flow.h"
+#include "sgd/sgd.h"
+
+namespace headflow {
+
+struct LimitOptions {
+  std::string name = "flow";  ///< flow (gradient flow), kappa (that keeps the noise) or map
+  double rtol = 1e-6, atol = 1e-8;
+};
+
+/// All that integrate_flow needs. The problem has the overlaps p of the run's hidden directions.
+struct Limit {
+  Problem problem;
+  Point start;
+  FlowOptions flow;
+  std::unique_ptr<Engine> engine;
+};
+
+/// `steps`: after which the run was recorded.
+Limit make_limit(const ProblemOptions& problem, const EngineOptions& engine, const SgdOptions& sgd,
+                 const SgdState& start, const std::vector<std::int64_t>& steps,
+                 const LimitOptions& options);
+
+}  // namespace headflow
