@@ -20,7 +20,7 @@ def draw_row(axes, data, title, run=0):
                          label=r"$\pm$ 2 standard errors")
     axes[0].plot(time, sgd.batch_loss.values[1:], color="#444444", label="SGD (a batch)", **dots)
     axes[0].plot(time, theory.loss_theory.values[1:], color="#D55E00", linewidth=1.4, label="flow")
-    axes[0].set_ylabel(r"loss $\mathcal{E}$")
+    axes[0].set_ylabel(r"loss $E$")
     axes[0].set_title(title, loc="left")
     axes[0].legend(fontsize=8)
     for f in (0, 1):
@@ -60,6 +60,6 @@ def draw_rows(folder, names, headline):
     for axes, name, data in zip(rows, names, datasets):
         draw_row(axes, data, NAMES[name.split("_", 2)[2]])
         for panel in axes:
-            panel.set_xlabel("training time $\\tau = \\gamma \\times$ steps\n")
+            panel.set_xlabel("training time $\\tau = \\gamma \\times$ steps\n\n")
     figure.suptitle(headline)
     return figure

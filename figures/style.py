@@ -1,6 +1,7 @@
 """One look for all figures: light, legible, the paper's letters."""
 
 import math
+from pathlib import Path
 
 import matplotlib
 
@@ -25,11 +26,18 @@ plt.rcParams.update(
         "grid.linewidth": 0.6,
         "axes.axisbelow": True,
         "legend.frameon": False,
-        "mathtext.fontset": "cm",
+        # Letters of an SVG stay letters. The fonts "cm" have an encoding of their own, which shows wrong
+        # signs where they are not installed; these do not.
+        "mathtext.fontset": "dejavuserif",
+        "svg.fonttype": "none",
+        "svg.hashsalt": "headflow",
     }
 )
 
 FORMAT_VERSION = 1
+
+# A file does not say when it was made: the same numbers give the same bytes.
+NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 def load(folder, name):
@@ -48,3 +56,10 @@ def with_error(value, error):
         return f"{value:.{places}f} \\pm {error:.{places}f}"
     exponent = math.ceil(math.log10(error)) if error > 0 else -15
     return f"{value:.{places}f}\\;(\\pm 10^{{{exponent}}})"
+
+
+def save(figure, path, formats=("png", "svg", "pdf")):
+    """Writes path.png, path.svg and path.pdf; `path` has no suffix."""
+    for suffix in formats:
+        figure.savefig(Path(f"{path}.{suffix}"), metadata=NO_DATE[suffix])
+    plt.close(figure)
