@@ -61,7 +61,7 @@ def main():
         figure = DRAW[kind](data, only)
     except plot_sweep.NothingToDraw as nothing:
         stop(f"{asked.file}: {nothing}")
-    except (AttributeError, IndexError, KeyError) as missing:
+    except (AttributeError, IndexError, KeyError, ValueError) as missing:
         stop(f"{asked.file}: not a whole result ({missing}); make it again: {data.attrs.get('command', 'its command is not in it')}")
     try:
         picture.parent.mkdir(parents=True, exist_ok=True)

@@ -2,8 +2,7 @@
 
 import matplotlib.pyplot as plt
 
-from sweep_axes import axes_of, map_axes
-from sweep_block import inner
+from sweep_axes import axes_of, inner, map_axes
 from sweep_curves import Curves, Flows, Map
 from sweep_tasks import GRID_SIDE, Attention, Planes, Similarities, Trajectories
 

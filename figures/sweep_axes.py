@@ -1,24 +1,32 @@
 """The axes of a sweep: which one becomes x, which one lines, which one panels."""
 
 import itertools
+import tomllib
 
 import numpy as np
 
-INNER = {"head", "head2", "feature", "time", "direction", "removed", "sequence", "token"}  # of quantities, not of the sweep
 LETTERS = {"problem.heads": "heads $H$", "problem.tokens": "tokens $L$", "problem.features": "features $F$",
            "problem.nu": r"$\nu$", "problem.eta": r"$\eta$", "sgd.dim": "dimension $D$", "removed": "heads removed"}
 MOST_LINES = 8
 GRID = 4  # two axes of numbers, both this long or longer, make a map
 
 
+def sweep_of(data):
+    """{name: keys} of the axes, in their order: the configuration in the file spells them out."""
+    axes = tomllib.loads(data.attrs["configuration"])["sweep"].get("axis", [])
+    return {axis["name"]: axis["keys"] for axis in axes}
+
+
 def axes_of(data):
-    """Dimensions of the sweep itself, seeds apart: (names, name of the axis of seeds or None)."""
-    names = [name for name in data.dims if name not in INNER]
-    order = max((data[v].dims for v in data.data_vars), key=len, default=())
-    names.sort(key=lambda name: order.index(name) if name in order else len(order))
-    seeds = [name for name in names if data[name].attrs.get("long_name") == "run.seed"] if names else []
-    seed = seeds[0] if seeds and len(names) > 1 else None
-    return [name for name in names if name != seed], seed
+    """(names of the axes without that of seeds, name of the axis of seeds or None); seeds alone are an axis as any other."""
+    axes = sweep_of(data)
+    seeds = [name for name, keys in axes.items() if keys == ["run.seed"]] if len(axes) > 1 else []
+    return [name for name in axes if name not in seeds[:1]], seeds[0] if seeds else None
+
+
+def inner(data, name):
+    """Dimensions that a quantity has of its own, as head and time."""
+    return [dimension for dimension in data[name].dims if dimension not in sweep_of(data)]
 
 
 def is_number(data, name):

@@ -1,6 +1,6 @@
 """A part of the picture of a sweep: panels of one quantity, and its title."""
 
-from sweep_axes import INNER, axes_of
+from sweep_axes import axes_of
 
 COLUMNS = 4
 MOST_PANELS = 8
@@ -9,10 +9,6 @@ LABELS = {"loss": r"$E^\infty$", "pruned_loss": "loss $E$", "loss_t": "loss $E$"
 
 def label_of(name):
     return LABELS.get(name, name.replace("_", " "))
-
-
-def inner(data, name):
-    return [dimension for dimension in data[name].dims if dimension in INNER]
 
 
 class Block:

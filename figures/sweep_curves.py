@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from style import HEADS, MARKERS, line_look
-from sweep_axes import combinations, is_number, roles, title_of, value_of, wants_log
-from sweep_block import Block, inner, label_of
+from sweep_axes import combinations, inner, is_number, roles, title_of, value_of, wants_log
+from sweep_block import Block, label_of
 
 
 class Curves(Block):
@@ -13,7 +13,7 @@ class Curves(Block):
 
     def __init__(self, data, name, x=None, lines=None):
         super().__init__(data, name)
-        axes = self.names + [d for d in inner(data, name)]
+        axes = self.names + inner(data, name)
         self.x, self.lines, rest = roles(data, [d for d in axes if d in data[name].dims], x, lines)
         self.layout(list(combinations(data, rest)))
         if self.seed in data[name].dims:
@@ -27,10 +27,10 @@ class Curves(Block):
     def mean_and_bar(self, name, place):
         values = self.data[name].isel({k: i for k, i in place.items() if k in self.data[name].dims})
         if self.seed in values.dims:
-            return values.mean(self.seed).values, values.std(self.seed).values
+            return values.mean(self.seed).values.squeeze(), values.std(self.seed).values.squeeze()
         error = f"{name}_error"
-        bar = self.data[error].isel({k: i for k, i in place.items() if k in self.data[error].dims}).values if error in self.data else None
-        return values.values, bar
+        bar = self.data[error].isel({k: i for k, i in place.items() if k in self.data[error].dims}) if error in self.data else None
+        return values.values.squeeze(), None if bar is None else bar.values.squeeze()
 
     def positions(self):
         if self.x is None:
@@ -43,9 +43,12 @@ class Curves(Block):
         for i in range(count):
             here = {**place, **({self.lines: i} if self.lines else {})}
             mean, bar = self.mean_and_bar(self.name, here)
+            look = line_look(i)
+            if self.x and not is_number(self.data, self.x):
+                look["linestyle"] = "none"  # nothing lies between two labels
             axes.errorbar(x, np.atleast_1d(mean), None if bar is None else np.atleast_1d(bar), marker=MARKERS[i % len(MARKERS)],
                           markersize=4.5, linewidth=1.3, capsize=2.5, label=value_of(self.data, self.lines, i) if self.lines else None,
-                          **line_look(i))
+                          **look)
         if self.name == "loss" and "bayes" in self.data:
             self.draw_bayes(axes, x, place, count)
         axes.set_title(text, fontsize=9)
