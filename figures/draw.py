@@ -4,6 +4,8 @@ import importlib
 import sys
 from pathlib import Path
 
+from style import save
+
 FIGURES = ["1", "2", "9", "10", "15", "finite-rate"]
 
 
@@ -31,8 +33,7 @@ def main():
             print(f"skipped figure {figure}: {missing.filename} is missing "
                   f"(headflow paper --only {figure} --output {folder})")
             continue
-        drawing.savefig(picture.with_suffix(".pdf"))
-        drawing.savefig(picture)
+        save(drawing, out / name)
         print(f"drew {picture}")
 
 

@@ -13,7 +13,7 @@ def draw(folder):
     figure, panels = plt.subplots(1, 4, figsize=(10.5, 5), sharey=True)
     for axes, data, H in zip(panels, datasets, NUMBER_OF_HEADS):
         loss, error = float(data.loss[-1]), float(data.loss_error[-1])
-        draw_heads(axes, data, f"$H = {H}$\n$\\mathcal{{E}} = {with_error(loss, error)}$")
+        draw_heads(axes, data, f"$H = {H}$\n$E = {with_error(loss, error)}$")
         axes.label_outer()
     same_limits(panels, datasets)
     figure.suptitle(r"Heads in the plane: softmax, flipping spike, $L=4$, $\nu_1=\nu_2=2$, $\eta=1$")

@@ -6,8 +6,12 @@ from style import HEADS
 
 
 def draw_heads(axes, data, title):
-    """Paths of all heads from their start (small dot) to their end (arrow head and disc)."""
-    m = data.m.values
+    """Paths of all heads from their start to their end (a disc)."""
+    draw_paths(axes, data.m.values, title)
+
+
+def draw_paths(axes, m, title):
+    """m over time, head and feature; heads that are NaN are left out."""
     for h in range(m.shape[1]):
         color = HEADS[h % len(HEADS)]
         x, y = m[:, h, 0], m[:, h, 1]

@@ -3,108 +3,145 @@
 Writes RESULTS_FOLDER/index.html, which needs nothing but itself: pictures are inside.
 """
 
-import base64
 import html
-import json
+import itertools
+import re
 import sys
 from pathlib import Path
 
-STYLE = """
-:root { color-scheme: light dark; --line: #8884; --good: #0a7d4f; --mend: #9a6a00; --bad: #b3261e; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
-h1 { line-height: 1.2; } figure { margin: 1.5rem 0; } img { max-width: 100%; height: auto; background: #fff; border-radius: 4px; }
-figcaption { color: #777; } table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
-td, th { border-bottom: 1px solid var(--line); padding: 0.35rem 0.5rem; text-align: left; vertical-align: top; }
-td.number { font-variant-numeric: tabular-nums; white-space: nowrap; } td.number small { white-space: normal; } .holds { color: var(--good); } .corrected { color: var(--mend); }
-.fails { color: var(--bad); } small { color: #777; }
-@media (max-width: 40rem) {
-  thead { display: none; } tr { display: block; border-bottom: 1px solid var(--line); padding: 0.5rem 0; }
-  td { display: block; border: 0; padding: 0 0 0.1rem; } td[data-label]::before { content: attr(data-label) ": "; color: #777; }
-}
-"""
+import statements
+from outcome import PAPER, Outcome
 
-TITLES = {
-    "fig01": "Figure 1: SGD and the flow, softmax",
-    "fig02": "Figure 2: heads in the plane of the hidden directions",
-    "fig09": "Figure 9: SGD and the flow, flipping spike, three activations",
-    "fig10": "Figure 10: SGD and the flow, Gaussian signal, three activations",
-    "fig15": "Figure 15: two to eight heads on the flipping spike",
-    "finite_rate": "SGD at a finite learning rate: the flow and the one-step map",
-}
+HERE = Path(__file__).parent
+TEXTS = {"paper": "In the paper", "chosen": "Chosen here"}
 
 
-def number(x):
-    return f"{x:.3e}" if x != 0 and (abs(x) < 1e-3 or abs(x) >= 1e5) else f"{x:.6g}"
+def duration(seconds):
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def strain(row):
-    """How close a row is to failing; the closest one stands for its statement."""
-    reach = 4 * row["error"]
-    off = row["measured"] - row["predicted"]
-    if row["relation"] == "=":
-        return abs(off) / max(row["slack"] + reach, 1e-300)
-    return (reach + 1e-300) / max(abs(off), 1e-300)
+def paragraphs(text):
+    """Paragraphs between blank lines, `code` between backticks; all else is text."""
+    parts = (re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(part)) for part in re.split(r"\n\s*\n", text))
+    return "".join(f"<p>{part.strip()}</p>" for part in parts)
 
 
-def statements(rows):
-    """Rows of one statement together, in order of appearance."""
-    groups = {}
-    for row in rows:
-        groups.setdefault((row["id"], row["statement"]), []).append(row)
-    return groups.values()
+def label(figure):
+    return f"Figure {figure.number}" if figure.number else "Beyond the paper"
 
 
-def verify_table(data):
+def work(figure, seconds):
+    """Time and tasks, as far as they are known."""
+    parts = [f"computed in {duration(seconds)}"] if seconds is not None else []
+    tasks, shared = figure.times.get("tasks"), figure.times.get("shared")
+    if tasks is not None:
+        parts.append(f"{tasks} task{'s' * (tasks != 1)}" + (f", {shared} of them shared with other figures" if shared else ""))
+    return f"<p class=soft><small>{html.escape(' · '.join(parts))}</small></p>" if parts else ""
+
+
+def picture(figure):
+    source, inches = figure.picture
+    # 96 px an inch is the size it was drawn for; 68 px is where its letters can still be read.
+    size = f"--width:{inches * 96:.0f}px;--legible:{inches * 68:.0f}px"
+    alt = html.escape(f"{label(figure)}: {figure.title}".rstrip(": "))
+    return f'<div class=scroll tabindex=0 role=group aria-label="{alt}"><img style="{size}" alt="{alt}" src="{source}"></div>\n'
+
+
+def section(figure, seconds):
+    texts = figure.texts
+    rows = "".join(f"<dt>{name}</dt><dd>{paragraphs(texts[key])}</dd>" for key, name in TEXTS.items() if key in texts)
+    finding = f"<div class=finding><b>Finding</b>{paragraphs(texts['finding'])}</div>\n" if "finding" in texts else ""
+    links = "".join(f'<a href="{html.escape(path)}">{name}</a>' for name, path in figure.files.items())
+    return (f"<section class=figure id={figure.name}>"
+            f"<h3><a href=#{figure.name}><span class=number>{label(figure)}</span> {html.escape(figure.title)}</a></h3>"
+            f"{work(figure, seconds)}{picture(figure)}"
+            f"{'<div class=text>' + paragraphs(texts['caption']) + '</div>' if 'caption' in texts else ''}"
+            f"{finding}{f'<dl>{rows}</dl>' if rows else ''}"
+            f"<p class=links>{links}<code>headflow reproduce {figure.name}</code></p></section>\n")
+
+
+def what_is_missing(figure):
+    return "not drawn" if figure.data else "not computed"
+
+
+def missing(figures):
+    """Figures in a row that all lack the same: one line."""
+    names = ", ".join(f"<span id={figure.name}>{figure.number}</span>" for figure in figures)
+    command = " ".join(["headflow reproduce", *(figure.name for figure in figures)])
+    return (f"<section class=missing><p>Figure{'s' * (len(figures) > 1)} {names}: {what_is_missing(figures[0])}: "
+            f"<code>{command}</code></p></section>\n")
+
+
+def contents(outcome):
     lines = []
-    for rows in statements(data["rows"]):
-        worst = max(rows, key=lambda row: (row["verdict"] != row["expected"], row["verdict"] == "fails", strain(row)))
-        verdict = worst["verdict"]
-        kind = {"holds": "holds", "holds as corrected": "corrected"}.get(verdict, "fails")
-        predicted = f"{worst['relation']} {number(worst['predicted'])}"
-        if worst["relation"] == "=" and worst["slack"] > worst["error"]:
-            predicted += f"<br><small>slack {worst['slack']:.2g}</small>"
-        if "printed" in worst:
-            predicted += f"<br><small>printed: {worst['printed_relation']} {number(worst['printed'])}</small>"
-        where = html.escape(worst["setting"]) + (f" (the worst of {len(rows)} settings)" if len(rows) > 1 else "")
-        lines.append(
-            f"<tr><td><b>{html.escape(worst['id'])}</b></td>"
-            f"<td>{html.escape(worst['statement'])}<br><small>{where}</small></td>"
-            f"<td class=number data-label=predicted>{predicted}</td>"
-            f"<td class=number data-label=measured>{number(worst['measured'])} ± {worst['error']:.1e}"
-            f"<br><small>{html.escape(worst['error_kind'])}</small></td>"
-            f"<td class={kind} data-label=verdict>{verdict}"
-            f"{'' if verdict == worst['expected'] else ' (not as expected)'}</td></tr>")
-    summary = (f"{len(data['rows'])} measurements: {data['holds']} hold, {data['holds_as_corrected']} hold as corrected, "
-               f"{data['fails']} fail; {data['not_as_expected']} are not as expected.")
-    head = "<thead><tr><th>where</th><th>statement</th><th>predicted</th><th>measured</th><th>verdict</th></tr></thead>"
-    return (f"<p>{summary} An equality holds within four errors (and a slack, where the statement is asymptotic); an "
-            f"inequality if it is true by four errors. The setting shown is the one closest to failing; "
-            f"<a href=verify.json>verify.json</a> has all.</p><table id=verify>{head}<tbody>{''.join(lines)}</tbody></table>")
+    for figure in outcome.figures:
+        time = duration(outcome.seconds(figure.name)) if figure.picture else what_is_missing(figure)
+        title = html.escape(figure.title) or label(figure)
+        lines.append(f"<li><span class=number>{figure.number or '+'}</span><span class=title><a href=#{figure.name}>{title}</a></span>"
+                     f"<span class=time>{time}</span></li>")
+    if outcome.verify:
+        lines.append(f"<li><span class=number>✓</span><span class=title><a href=#statements>Statements of the paper, measured</a></span>"
+                     f"<span class=time>{duration(outcome.seconds('verify'))}</span></li>")
+    return f"<nav aria-label=Contents><ol>{''.join(lines)}</ol></nav>\n"
 
 
-def picture(path):
-    data = base64.b64encode(path.read_bytes()).decode()
-    title = TITLES.get(path.stem, path.stem)
-    return (f"<figure id={path.stem}><img alt=\"{html.escape(title)}\" src=\"data:image/png;base64,{data}\">"
-            f"<figcaption>{html.escape(title)}. <a href=\"figures/{path.stem}.pdf\">PDF</a></figcaption></figure>")
+def figures(outcome):
+    groups = itertools.groupby(outcome.figures, key=lambda f: "" if f.picture else what_is_missing(f))
+    for state, group in groups:
+        if state:
+            yield missing(list(group))
+        else:
+            yield from (section(figure, outcome.seconds(figure.name)) for figure in group)
+
+
+def verified(outcome):
+    if outcome.verify is None:
+        return "<section class=missing><p>Statements: not measured: <code>headflow verify</code></p></section>\n"
+    try:
+        return statements.table(outcome.verify)
+    except (AttributeError, KeyError, TypeError):  # not what `headflow verify` writes today
+        return ("<section class=missing><p>Statements: verify.json cannot be read: "
+                "<code>headflow verify --output verify.json</code></p></section>\n")
+
+
+def footer(outcome):
+    programs = outcome.programs()
+    total = outcome.total_seconds()
+    drawn = sum(figure.picture is not None for figure in outcome.figures if figure.name in PAPER)
+    parts = [f"{drawn} of {len(PAPER)} figures of the paper."]
+    if programs:
+        parts.append(f"Computed by headflow {html.escape('; '.join(programs))}.")
+    if total:
+        parts.append(f"Computing took {duration(total)} in all.")
+    return f"<footer><p>{' '.join(parts)}</p></footer>\n"
+
+
+def page(outcome):
+    style = (HERE / "report.css").read_text()
+    introduction = (HERE / "report_introduction.html").read_text()
+    return ("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width,initial-scale=1'>\n"
+            f"<title>headflow: the paper, measured</title>\n<style>\n{style}</style></head>\n<body>\n"
+            f"<h1>How attention heads specialise: the paper, measured</h1>\n<div class=text>{introduction}</div>\n"
+            f"<h2>Contents</h2>\n{contents(outcome)}"
+            f"<h2>Figures</h2>\n{''.join(figures(outcome))}"
+            f"<h2 id=statements>Statements</h2>\n{verified(outcome)}{footer(outcome)}</body></html>\n")
 
 
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    folder = Path(sys.argv[1])
-    parts = ["<h1>How attention heads specialise: the paper, measured</h1>"]
-    pictures = sorted((folder / "figures").glob("*.png"))
-    if pictures:
-        parts += ["<h2>Figures</h2>", *map(picture, pictures)]
-    if (folder / "verify.json").exists():
-        parts += ["<h2>Statements</h2>", verify_table(json.loads((folder / "verify.json").read_text()))]
-    if len(parts) == 1:
-        sys.exit(f"{folder}: neither figures nor verify.json; run make paper first")
-    page = ("<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width,initial-scale=1'>"
-            f"<title>headflow: the paper, measured</title><style>{STYLE}</style><body>{''.join(parts)}</body></html>\n")
-    (folder / "index.html").write_text(page)
-    print(f"wrote {folder / 'index.html'}")
+    outcome = Outcome(sys.argv[1])
+    if outcome.is_empty():
+        sys.exit(f"{outcome.folder}: neither figures nor verify.json; run headflow reproduce all --output {outcome.folder} first")
+    target = outcome.folder / "index.html"
+    target.write_text(page(outcome))
+    print(f"wrote {target}")
 
 
 if __name__ == "__main__":

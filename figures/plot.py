@@ -1,0 +1,75 @@
+"""Draws any result file of headflow flow, sgd, compare or sweep: plot.py FILE.nc [PICTURE] [--only NAME,...]
+
+PICTURE ends with .png, .svg or .pdf; without it, FILE.png beside the file.
+--only: quantities of a sweep to draw, as loss,attention; without it, all that have a picture of their own.
+"""
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+import xarray
+
+import plot_runs
+import plot_sweep
+import style
+
+DRAW = {"headflow-flow": plot_runs.draw_flow, "headflow-sgd": plot_runs.draw_sgd,
+        "headflow-comparison": plot_runs.draw_comparison, "headflow-sweep": plot_sweep.draw_sweep}
+
+
+# NaN stands for what a task of a sweep does not have; means and limits over nothing are no news.
+warnings.filterwarnings("ignore", category=RuntimeWarning)
+warnings.filterwarnings("ignore", "Warning: converting a masked element")
+
+
+def stop(message):
+    print(message, file=sys.stderr)
+    sys.exit(2)
+
+
+def read(path):
+    if not path.is_file():
+        stop(f"{path}: there is no such file")
+    try:
+        with xarray.open_dataset(path, engine="netcdf4") as data:
+            data.load()
+    except (OSError, ValueError, RuntimeError):
+        stop(f"{path}: not a netCDF file, or not whole; draw a result of headflow flow, sgd, compare or sweep")
+    kind, version = data.attrs.get("format"), data.attrs.get("format_version")
+    if kind not in DRAW:
+        stop(f"{path}: its format is {kind or 'not given'}; draw a result of headflow flow, sgd, compare or sweep")
+    if version != style.FORMAT_VERSION:
+        stop(f"{path}: format version {version}, expected {style.FORMAT_VERSION}; take plot.py of the program that wrote it")
+    return data, kind
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("picture", type=Path, nargs="?")
+    parser.add_argument("--only", default="")
+    asked = parser.parse_args()
+    # An empty PICTURE is as none: it is easier for those who call this from a script.
+    picture = asked.picture if asked.picture and asked.picture.name else asked.file.with_suffix(".png")
+    if picture.suffix[1:] not in style.NO_DATE:
+        stop(f"{picture}: a picture ends with .png, .svg or .pdf")
+    only = [name for name in asked.only.split(",") if name]
+    data, kind = read(asked.file)
+    try:
+        figure = DRAW[kind](data, only)
+    except plot_sweep.NothingToDraw as nothing:
+        stop(f"{asked.file}: {nothing}")
+    except (AttributeError, IndexError, KeyError, ValueError) as missing:
+        stop(f"{asked.file}: not a whole result ({missing}); make it again: {data.attrs.get('command', 'its command is not in it')}")
+    try:
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        style.save(figure, picture.with_suffix(""), [picture.suffix[1:]])
+    except OSError as problem:
+        stop(f"{picture}: {problem.strerror}")
+    print(f"drew {picture}")
+
+
+if __name__ == "__main__":
+    main()
