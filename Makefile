@@ -1,7 +1,7 @@
 # The two commands of the README, and what they are made of. Everything is idempotent.
 BUILD ?= build
 PYTHON ?= /usr/bin/python3
-RESULTS ?= results/paper
+RESULTS ?= out/paper
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
 
 .PHONY: help paper test build bench format clean
@@ -10,8 +10,7 @@ paper: ## build, compute and draw the paper's figures, measure its statements, w
 	@scripts/install-packages build draw
 	@$(CONFIGURE) -DHEADFLOW_TESTS=OFF > /dev/null
 	@cmake --build $(BUILD) --target headflow
-	@$(BUILD)/headflow paper --output $(RESULTS)
-	@$(PYTHON) figures/draw.py $(RESULTS)
+	@PYTHON=$(PYTHON) $(BUILD)/headflow reproduce all --output $(RESULTS)
 	@$(BUILD)/headflow verify --output $(RESULTS)/verify.json; verdict=$$?; \
 	  $(PYTHON) figures/report.py $(RESULTS) && exit $$verdict
 

@@ -48,12 +48,17 @@ class Figure:
     def __init__(self, folder, name, times):
         self.name = name
         self.number = int(name[3:]) if name in PAPER else None
-        self.texts = read_figure_table(folder / "configs" / f"{name}.toml")
+        # A figure may have several files: fig05a, fig05b.
+        parts = sorted(path.stem for path in (folder / "configs").glob(f"{name}*.toml")) or [name]
+        self.texts = read_figure_table(folder / "configs" / f"{parts[0]}.toml")
         self.picture = read_picture(folder / "figures" / f"{name}.png")
-        self.data = (folder / f"{name}.nc").is_file()
+        self.data = any((folder / f"{part}.nc").is_file() for part in parts)
         self.times = times if isinstance(times, dict) else {}
-        files = {"data": f"{name}.nc", "configuration": f"configs/{name}.toml", "PDF": f"figures/{name}.pdf",
-                 "SVG": f"figures/{name}.svg"}
+        files = {}
+        for part in parts:
+            end = f" {part[len(name):]}" if part != name else ""
+            files |= {f"data{end}": f"{part}.nc", f"configuration{end}": f"configs/{part}.toml"}
+        files |= {"PDF": f"figures/{name}.pdf", "SVG": f"figures/{name}.svg"}
         self.files = {label: file for label, file in files.items() if (folder / file).is_file()}
 
     @property
@@ -73,15 +78,15 @@ class Outcome:
         self.attributes = [read_attributes(path) for path in sorted(self.folder.glob("*.nc"))]
 
     def seconds(self, name):
-        entry = self.times.get(name)
-        value = entry.get("seconds") if isinstance(entry, dict) else None
-        return value if isinstance(value, (int, float)) else None
+        """Of a figure: processor time, since figures are computed side by side. Of a stage: time on the wall."""
+        entry = self.verify if name == "verify" else self.times.get(name)
+        keys = ("core_seconds", "seconds")
+        values = [entry.get(key) for key in keys] if isinstance(entry, dict) else []
+        return next((value for value in values if isinstance(value, (int, float))), None)
 
     def total_seconds(self):
-        """As recorded, else the sum of what is recorded; None without any."""
-        total = self.seconds("total")
-        parts = [self.seconds(name) for name in self.times if name != "total"]
-        return total if total is not None else sum(filter(None, parts)) or None
+        """On the wall, over the stages that are recorded; None without any."""
+        return sum(self.seconds(stage) or 0 for stage in ("compute", "draw", "verify")) or None
 
     def programs(self):
         """Versions of the program that wrote the files."""

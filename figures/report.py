@@ -38,7 +38,7 @@ def label(figure):
 
 def work(figure, seconds):
     """Time and tasks, as far as they are known."""
-    parts = [f"computed in {duration(seconds)}"] if seconds is not None else []
+    parts = [f"{duration(seconds)} of processor time"] if seconds is not None else []
     tasks, shared = figure.times.get("tasks"), figure.times.get("shared")
     if tasks is not None:
         parts.append(f"{tasks} task{'s' * (tasks != 1)}" + (f", {shared} of them shared with other figures" if shared else ""))
@@ -118,7 +118,9 @@ def footer(outcome):
     if programs:
         parts.append(f"Computed by headflow {html.escape('; '.join(programs))}.")
     if total:
-        parts.append(f"Computing took {duration(total)} in all.")
+        cores = (outcome.times.get("compute") or {}).get("cores")
+        parts.append(f"Computing, drawing and measuring took {duration(total)} in all"
+                     + (f" on {cores} cores; times of figures are processor time." if cores else "."))
     return f"<footer><p>{' '.join(parts)}</p></footer>\n"
 
 

@@ -597,7 +597,7 @@ class BadInput(CommandLine):
         self.rejected("loss", self.point, "--engine", "monte", says=["--engine", "run.engine"])
         self.rejected("lost", says=["unknown command", 'did you mean "loss"?'])
         self.rejected("flow", self.point, "--sampling", "redrawn", "--output", self.output, says=["flow.sampling", "euler"])
-        self.rejected("paper", "--only", "99", "--output", self.path / "paper", says=["99", "must be one of"])
+        self.rejected("reproduce", "fig99", "--output", self.path / "paper", says=["fig99", "must be one of"])
 
     def test_unreadable_file(self):
         self.rejected("loss", self.path / "missing.toml", says=["missing.toml", "cannot be read"])
@@ -628,11 +628,11 @@ class Help(CommandLine):
     def test_overview_lists_the_commands(self):
         done = run("--help")
         self.assertEqual(done.returncode, 0)
-        for name in ("loss", "bayes", "flow", "paper"):
+        for name in ("loss", "bayes", "flow", "reproduce"):
             self.assertIn(name, done.stdout)
 
     def test_every_command_explains_itself(self):
-        for name in ("loss", "bayes", "flow", "paper"):
+        for name in ("loss", "bayes", "flow", "reproduce"):
             done = run(name, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("--threads", done.stdout)

@@ -37,6 +37,14 @@ std::vector<double> specialisation_times(const Trajectory& run, const Matrix& di
   return out;
 }
 
+double mean_growth_time(const Trajectory& run, const Vector& mean_theta) {
+  if (mean_theta.norm() < 1e-12) return std::nan("");
+  std::vector<double> mean;
+  for (const Point& point : run.point) mean.push_back((point.m * mean_theta).mean());
+  const double largest = *std::max_element(mean.begin(), mean.end());
+  return first_crossing(run.time, mean, 0.5 * largest);
+}
+
 std::vector<std::vector<int>> sign_patterns(const Point& point, const Matrix& directions,
                                             double share) {
   const Matrix along = point.m * directions;

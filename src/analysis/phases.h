@@ -23,6 +23,10 @@ double head_spread(const Point& point, const Vector& s);
 std::vector<double> specialisation_times(const Trajectory& run, const Matrix& directions,
                                          double least = 0.1);
 
+/// The time tau_u: the mean of the heads' overlaps with E theta first reaches half of its largest
+/// value along the run. NaN if E theta = 0.
+double mean_growth_time(const Trajectory& run, const Vector& mean_theta);
+
 /// The sign of m_h . s of each head along each direction: +1, -1, or 0 if it is below `share` of
 /// the largest of all heads along that direction.
 std::vector<std::vector<int>> sign_patterns(const Point& point, const Matrix& directions,

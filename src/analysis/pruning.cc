@@ -1,5 +1,6 @@
 #include "analysis/pruning.h"
 
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -7,6 +8,11 @@
 #include "core/matrix.h"
 
 namespace headflow {
+namespace {
+
+constexpr int kFreshDraws = 4;  // of samples
+
+}  // namespace
 
 Point with_heads(const Point& point, const std::vector<int>& kept) {
   const auto n = static_cast<Eigen::Index>(kept.size());
@@ -28,9 +34,21 @@ std::vector<PruningStep> prune(const Problem& problem, const Point& point,
   const auto loss_of = [&](const std::vector<int>& kept) {
     const Problem fewer = problem.with_heads(static_cast<int>(kept.size()));
     const Point left = with_heads(point, kept);
+    const auto engine = make_engine(fewer, options, {&left, false});
     Evaluation e;
-    make_engine(fewer, options, {&left, false})->evaluate(left, {}, e);
-    return std::pair(e.loss, e.loss_error);
+    if (engine->tolerance() > 0) {
+      engine->evaluate(left, {}, e);
+      return std::pair(e.loss, e.loss_error);
+    }
+    // Heads may have been trained on the first samples, on which they lose too little.
+    double loss = 0, variance = 0;
+    for (int draw = 1; draw <= kFreshDraws; ++draw) {
+      engine->refresh(static_cast<std::uint32_t>(draw));
+      engine->evaluate(left, {}, e);
+      loss += e.loss / kFreshDraws;
+      variance += e.loss_error * e.loss_error / (kFreshDraws * kFreshDraws);
+    }
+    return std::pair(loss, std::sqrt(variance));
   };
   std::vector<int> kept(static_cast<std::size_t>(problem.H()));
   std::iota(kept.begin(), kept.end(), 0);

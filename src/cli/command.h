@@ -18,7 +18,8 @@ struct Invocation {
   std::vector<std::pair<std::string, std::string>> flags;  ///< keys set by flags, as text
   bool json = false;
   bool quiet = false;
-  std::vector<std::string> only;  ///< --only
+  std::vector<std::string> only;   ///< --only
+  std::vector<std::string> names;  ///< positional arguments of a command that takes names
 };
 
 enum ExitCode {
@@ -38,6 +39,7 @@ struct Command {
   bool takes_file;                    ///< a configuration file as positional argument
   const char* only;                   ///< help of --only, or null if there is none
   int (*run)(Invocation& call);
+  const char* names = nullptr;  ///< help of positional arguments that are no configuration file
 };
 
 const Command& loss_command();
@@ -50,7 +52,12 @@ const Command& fixed_point_command();
 const Command& minima_command();
 const Command& verify_command();
 const Command& sweep_command();
-const Command& paper_command();
+const Command& reproduce_command();
+const Command& plot_command();
+const Command& prune_command();
+const Command& attention_command();
+const Command& similarity_command();
+const Command& phases_command();
 
 /// integrate_flow with a progress bar; Ctrl-C stops it and keeps what there is.
 FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,

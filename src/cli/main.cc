@@ -13,9 +13,10 @@ namespace {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &loss_command(),    &bayes_command(),   &flow_command(),        &sgd_command(),
-      &compare_command(), &hessian_command(), &fixed_point_command(), &minima_command(),
-      &sweep_command(),   &verify_command(),  &paper_command()};
+      &loss_command(),    &bayes_command(),     &flow_command(),        &sgd_command(),
+      &compare_command(), &hessian_command(),   &fixed_point_command(), &minima_command(),
+      &phases_command(),  &prune_command(),     &similarity_command(),  &attention_command(),
+      &sweep_command(),   &reproduce_command(), &verify_command(),      &plot_command()};
   return all;
 }
 
@@ -35,6 +36,7 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
     app.add_option("file", file, "Configuration file (TOML); flags win over it")
         ->type_name("FILE.toml");
   }
+  if (command.names) app.add_option("names", call.names, command.names)->type_name("NAME ...");
   for (const std::string& section : command.sections) {
     for (const Key& key : call.session.keys.all()) {
       if (key.section != section && key.full_name() != section) continue;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "cli/command.h"
@@ -82,6 +83,7 @@ int run(Invocation& call) {
   const std::vector<Claim> claims = select_claims(paper_claims(), call.only);
   if (!call.session.output.empty()) check_writable(call.session.output);
   catch_interrupts();
+  const auto begin = std::chrono::steady_clock::now();
   std::vector<Row> rows;
   {
     Progress progress(Progress::detect(call.quiet), "verify");
@@ -102,11 +104,14 @@ int run(Invocation& call) {
     unexpected += !row.as_expected();
     all.push_back(to_json(row));
   }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const nlohmann::ordered_json out = {{"rows", all},
                                       {"holds", holds},
                                       {"holds_as_corrected", corrected},
                                       {"fails", fails},
-                                      {"not_as_expected", unexpected}};
+                                      {"not_as_expected", unexpected},
+                                      {"seconds", seconds}};
   if (!call.session.output.empty() && !interrupted()) {
     write_atomically(call.session.output, out.dump(2) + '\n');
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <sstream>
 
 #include "analysis/attention.h"
 #include "analysis/fixed_point.h"
@@ -28,6 +29,16 @@ struct End {
 };
 
 struct Stopped {};
+
+std::vector<std::string> split(const std::string& names) {
+  std::vector<std::string> out;
+  std::stringstream stream(names);
+  for (std::string name; std::getline(stream, name, ',');) {
+    std::erase(name, ' ');
+    out.push_back(name);
+  }
+  return out;
+}
 
 /// What several measures need is computed once.
 class Task {
@@ -173,39 +184,46 @@ void Task::sgd_measure() {
   const std::vector<SgdRecord>& records = sgd.recorded().front();
   std::vector<std::int64_t> steps = sgd.output_steps();
   steps.resize(records.size());
-  const Limit limit =
-      make_limit(session_.problem, session_.engine, session_.sgd, records.front().state, steps,
-                 {"flow", session_.compare_rtol, session_.compare_atol});
-  Trajectory run;
-  integrate_flow(*limit.engine, limit.start, limit.flow, run,
-                 [&](const FlowProgress&) { return go_on_(); });
-  if (!go_on_()) throw Stopped();
-  std::vector<double> batch, batch_error, m, q, flow_m, flow_q;
+  std::vector<double> times, batch, batch_error, m, q;
   const auto append = [](std::vector<double>& to, const Matrix& from) {
     to.insert(to.end(), from.data(), from.data() + from.size());
   };
-  for (const SgdRecord& record : records) {
-    batch.push_back(record.loss.mean);
-    batch_error.push_back(record.loss.error);
-    append(m, record.state.m());
-    append(q, record.state.q());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    times.push_back(session_.sgd.lr * static_cast<double>(steps[i]));
+    batch.push_back(records[i].loss.mean);
+    batch_error.push_back(records[i].loss.error);
+    append(m, records[i].state.m());
+    append(q, records[i].state.q());
   }
-  for (const Point& point : run.point) {
-    append(flow_m, limit.problem.frame().leave(point).m);
-    append(flow_q, point.q());
-  }
-  const std::size_t n = records.size(), k = run.time.size();
-  add("tau", "training time", {"time"}, {n}, {limit.flow.times.begin(), limit.flow.times.end()});
+  const std::size_t n = records.size();
+  add("tau", "training time", {"time"}, {n}, times);
   add("sgd_loss_t", "loss of a batch of SGD", {"time"}, {n}, batch);
   add("sgd_loss_t_error", "its standard error", {"time"}, {n}, batch_error);
   add("sgd_m_t", "overlaps with the hidden directions, SGD", {"time", "head", "feature"},
       {n, H(), F()}, m);
   add("sgd_q_t", "overlaps of heads, SGD", {"time", "head", "head2"}, {n, H(), H()}, q);
-  add("loss_t", "loss along the flow from the same start", {"time"}, {k}, run.loss);
-  add("loss_t_error", "its error", {"time"}, {k}, run.loss_error);
-  add("m_t", "overlaps with the hidden directions, flow", {"time", "head", "feature"},
-      {k, H(), F()}, flow_m);
-  add("q_t", "overlaps of heads, flow", {"time", "head", "head2"}, {k, H(), H()}, flow_q);
+  for (const std::string& name : split(session_.theory)) {
+    const Limit limit =
+        make_limit(session_.problem, session_.engine, session_.sgd, records.front().state, steps,
+                   {name, session_.compare_rtol, session_.compare_atol});
+    Trajectory run;
+    integrate_flow(*limit.engine, limit.start, limit.flow, run,
+                   [&](const FlowProgress&) { return go_on_(); });
+    if (!go_on_()) throw Stopped();
+    m.clear();
+    q.clear();
+    for (const Point& point : run.point) {
+      append(m, limit.problem.frame().leave(point).m);
+      append(q, point.q());
+    }
+    const std::size_t k = run.time.size();
+    const std::string end = name == "flow" ? "" : "_" + name;
+    add("loss_t" + end, "loss along the " + name + " from the same start", {"time"}, {k}, run.loss);
+    add("loss_t_error" + end, "its error", {"time"}, {k}, run.loss_error);
+    add("m_t" + end, "overlaps with the hidden directions, " + name, {"time", "head", "feature"},
+        {k, H(), F()}, m);
+    add("q_t" + end, "overlaps of heads, " + name, {"time", "head", "head2"}, {k, H(), H()}, q);
+  }
 }
 
 void Task::flow_measure() {
@@ -232,6 +250,13 @@ void Task::flow_measure() {
 void Task::phases_measure() {
   const Trajectory& run = trajectory();
   const Matrix directions = principal_directions(problem_);
+  std::vector<double> variance;
+  for (const auto& s : directions.colwise()) {
+    variance.push_back(s.dot(problem_.prior().covariance() * s));
+  }
+  add("variance", "eigenvalues of Cov theta", {"direction"}, {F()}, variance);
+  add("tau_u", "time at which the heads' mean along E theta is half its largest",
+      mean_growth_time(run, problem_.prior().mean()));
   add("tau_s",
       "time at which the heads' spread along an eigenvector of Cov theta is half its largest",
       {"direction"}, {F()}, specialisation_times(run, directions));

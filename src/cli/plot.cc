@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/python.h"
+#include "core/error.h"
+
+namespace headflow::cli {
+namespace {
+
+int run(Invocation& call) {
+  if (call.names.empty()) throw Error("plot needs a result file; headflow plot --help");
+  const std::string script = data_path("figures/plot.py");
+  const std::string python = drawing_python();
+  if (python.empty()) throw Error(how_to_draw());
+  if (call.names.size() > 1 && !call.session.output.empty()) {
+    throw Error("plot: --output names one picture, but there are several files");
+  }
+  int worst = kSuccess;
+  for (const std::string& file : call.names) {
+    std::vector<std::string> arguments = {python, script, file};
+    if (!call.session.output.empty()) arguments.push_back(call.session.output);
+    if (!call.only.empty()) {
+      std::string only;
+      for (const std::string& name : call.only) only += (only.empty() ? "" : ",") + name;
+      arguments.insert(arguments.end(), {"--only", only});
+    }
+    if (run_program(arguments) != 0) worst = kBadInput;
+  }
+  return worst;
+}
+
+}  // namespace
+
+const Command& plot_command() {
+  static const Command command{
+      .name = "plot",
+      .summary = "a picture of any result file",
+      .description =
+          "Draws result files of flow, sgd, compare and sweep: FILE.png beside each file, or the\n"
+          "picture that --output names (png, svg or pdf). Needs Python with matplotlib and "
+          "xarray.\n\n"
+          "example:\n"
+          "  headflow plot run.nc --output run.svg\n",
+      .sections = {"result.output"},
+      .takes_file = false,
+      .only = "Only these quantities of a sweep, as in --only loss,bayes",
+      .run = run,
+      .names = "Result files"};
+  return command;
+}
+
+}  // namespace headflow::cli

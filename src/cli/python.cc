@@ -1,0 +1,77 @@
+#include "cli/python.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/error.h"
+
+extern char** environ;
+
+namespace headflow::cli {
+
+namespace fs = std::filesystem;
+
+std::string data_path(const std::string& name) {
+  std::error_code error;
+  std::vector<fs::path> places;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const fs::path up = program.parent_path().parent_path();
+    places = {up / name, up / "share/headflow" / name};
+  }
+  places.push_back(fs::current_path(error) / name);
+  for (const fs::path& place : places) {
+    if (fs::exists(place, error)) return place.string();
+  }
+  throw Error(
+      fmt::format("{} is not found beside the program; run it in the folder of its source", name));
+}
+
+int run_program(const std::vector<std::string>& arguments, bool silent) {
+  std::vector<char*> raw;
+  raw.reserve(arguments.size() + 1);
+  for (const std::string& one : arguments) raw.push_back(const_cast<char*>(one.c_str()));
+  raw.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (silent) {
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  }
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, raw[0], &actions, nullptr, raw.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return 127;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return 127;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+std::string drawing_python() {
+  std::vector<std::string> candidates;
+  if (const char* given = std::getenv("PYTHON"); given && *given) candidates.emplace_back(given);
+  candidates.insert(candidates.end(), {"/usr/bin/python3", "python3"});
+  for (const std::string& python : candidates) {
+    // Found, not imported: that would take a second.
+    const std::string check =
+        "import importlib.util, sys; "
+        "sys.exit(not all(map(importlib.util.find_spec, ('matplotlib', 'xarray', 'netCDF4'))))";
+    if (run_program({python, "-c", check}, true) == 0) return python;
+  }
+  return "";
+}
+
+std::string how_to_draw() {
+  return "drawing needs Python with matplotlib, xarray and netCDF4 (Debian: apt-get install "
+         "python3-matplotlib python3-xarray python3-netcdf4); $PYTHON names another Python";
+}
+
+}  // namespace headflow::cli

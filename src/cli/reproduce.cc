@@ -1,0 +1,225 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/python.h"
+#include "core/error.h"
+#include "core/suggest.h"
+#include "experiments/sweep.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
+
+namespace headflow::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Configurations by figure: fig05a.toml and fig05b.toml are those of fig05.
+std::map<std::string, std::vector<fs::path>> figures_in(const std::string& folder) {
+  std::map<std::string, std::vector<fs::path>> out;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".toml") continue;
+    std::string name = entry.path().stem().string();
+    if (name.starts_with("fig")) name.resize(std::min<std::size_t>(name.size(), 5));
+    out[name].push_back(entry.path());
+  }
+  for (auto& [name, files] : out) std::sort(files.begin(), files.end());
+  return out;
+}
+
+/// fig05, fig5 or 5; all, or nothing, are all that the paper has.
+std::set<std::string> chosen(const std::vector<std::string>& names,
+                             const std::map<std::string, std::vector<fs::path>>& figures) {
+  std::set<std::string> out;
+  std::vector<std::string> known;
+  for (const auto& [name, files] : figures) known.push_back(name);
+  std::vector<std::string> wanted = names;
+  if (wanted.empty()) wanted = {"all"};
+  for (std::string name : wanted) {
+    if (name == "all") {
+      for (const std::string& one : known) {
+        if (one.starts_with("fig")) out.insert(one);
+      }
+      continue;
+    }
+    const std::string digits = name.starts_with("fig") ? name.substr(3) : name;
+    if (!digits.empty() && digits.size() < 3 &&
+        digits.find_first_not_of("0123456789") == std::string::npos) {
+      name = fmt::format("fig{:02}", std::stoi(digits));
+    }
+    if (!figures.contains(name)) {
+      throw Error(fmt::format("figure {}: {}", in_quotes(name), one_of(known, name)));
+    }
+    out.insert(name);
+  }
+  return out;
+}
+
+nlohmann::ordered_json read_times(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return nlohmann::ordered_json::object();
+  auto out = nlohmann::ordered_json::parse(in, nullptr, false);
+  return out.is_object() ? out : nlohmann::ordered_json::object();
+}
+
+struct Paper {
+  std::vector<SweepJob> jobs;
+  std::vector<std::string> figure_of;  ///< of each job
+};
+
+Paper plan(const Invocation& call, const std::string& folder) {
+  Paper out;
+  const auto figures = figures_in(data_path("configs/paper"));
+  for (const std::string& name : chosen(call.names, figures)) {
+    for (const fs::path& file : figures.at(name)) {
+      SweepJob job{read_sweep_plan(file.string()), {}};
+      const std::string stem = file.stem().string();
+      job.options.file = file.string();
+      job.options.output = folder + "/" + stem + ".nc";
+      job.options.command_line = call.command_line;
+      job.options.label = stem + "  ";
+      job.options.replace = true;
+      out.jobs.push_back(std::move(job));
+      out.figure_of.push_back(name);
+      fs::copy_file(file, folder + "/configs/" + file.filename().string(),
+                    fs::copy_options::overwrite_existing);
+    }
+  }
+  // The longest tasks first, so that no core waits for one at the end.
+  std::vector<std::size_t> order(out.jobs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) {
+    return std::ranges::count(out.jobs[i].plan.measures, "sgd");
+  });
+  Paper sorted;
+  for (const std::size_t i : order) {
+    sorted.jobs.push_back(std::move(out.jobs[i]));
+    sorted.figure_of.push_back(out.figure_of[i]);
+  }
+  return sorted;
+}
+
+/// Adds what was computed to times.json; what is up to date keeps its times.
+void keep_times(const std::string& path, const Paper& paper,
+                const std::vector<SweepOutcome>& outcomes, double seconds, int cores) {
+  nlohmann::ordered_json times = read_times(path);
+  std::set<std::string> renewed;
+  bool any = false;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const SweepOutcome& outcome = outcomes[i];
+    if (outcome.up_to_date) continue;
+    any = true;
+    nlohmann::ordered_json& entry = times[paper.figure_of[i]];
+    if (renewed.insert(paper.figure_of[i]).second || !entry.is_object()) {
+      entry = {{"core_seconds", 0.0}, {"tasks", 0}, {"shared", 0}};
+    }
+    entry["core_seconds"] = entry["core_seconds"].get<double>() + outcome.seconds;
+    entry["tasks"] = entry["tasks"].get<std::size_t>() + outcome.tasks;
+    entry["shared"] = entry["shared"].get<std::size_t>() + outcome.shared;
+  }
+  if (any) times["compute"] = {{"seconds", seconds}, {"cores", cores}};
+  write_atomically(path, times.dump(2) + "\n");
+}
+
+int draw(const Invocation& call, const std::string& folder, const std::set<std::string>& figures) {
+  const std::string python = drawing_python();
+  if (python.empty()) {
+    fmt::print(stderr, "headflow: note: nothing was drawn: {}\n", how_to_draw());
+    return kSuccess;
+  }
+  std::vector<std::string> arguments = {python, data_path("figures/draw.py"), folder};
+  arguments.insert(arguments.end(), figures.begin(), figures.end());
+  return run_program(arguments, call.quiet) == 0 ? kSuccess : kInternalError;
+}
+
+int run(Invocation& call) {
+  const std::string folder = call.session.output.empty() ? "out/paper" : call.session.output;
+  std::error_code error;
+  fs::create_directories(folder + "/configs", error);
+  if (error) throw FileError(folder, fmt::format("cannot be made: {}", error.message()));
+  const Paper paper = plan(call, folder);
+  catch_interrupts();
+  const auto begin = Clock::now();
+  std::vector<SweepOutcome> outcomes;
+  {
+    Progress progress(Progress::detect(call.quiet), "reproduce");
+    outcomes = run_sweeps(
+        paper.jobs, call.session.engine.threads,
+        [&](std::size_t done, std::size_t all, const std::string& task) {
+          progress.update(static_cast<double>(done) / static_cast<double>(all),
+                          fmt::format("{} of {} tasks  {}", done, all, task),
+                          static_cast<double>(done), "tasks");
+        },
+        [] { return !interrupted(); });
+  }
+  const double seconds = seconds_since(begin);
+  auto report = nlohmann::ordered_json::array();
+  bool whole = true;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const SweepOutcome& outcome = outcomes[i];
+    const bool done = outcome.done == outcome.tasks;
+    whole = whole && done;
+    report.push_back({{"figure", paper.figure_of[i]},
+                      {"file", paper.jobs[i].options.output},
+                      {"outcome", outcome.up_to_date ? "up to date"
+                                  : done             ? "done"
+                                                     : "interrupted"},
+                      {"tasks", outcome.tasks},
+                      {"kept", outcome.kept},
+                      {"shared", outcome.shared},
+                      {"core_seconds", outcome.seconds}});
+  }
+  if (call.json) fmt::print("{}\n", report.dump(2));
+  if (!whole) {
+    fmt::print(stderr, "interrupted; the same command goes on with the rest\n");
+    return kInterrupted;
+  }
+  const Workers workers(call.session.engine.threads);
+  keep_times(folder + "/times.json", paper, outcomes, seconds, workers.count());
+  if (!call.quiet) fmt::print(stderr, "computed in {:.1f} s; results in {}\n", seconds, folder);
+  const auto drawing = Clock::now();
+  const int code = draw(call, folder, {paper.figure_of.begin(), paper.figure_of.end()});
+  nlohmann::ordered_json times = read_times(folder + "/times.json");
+  times["draw"] = {{"seconds", seconds_since(drawing)}};
+  write_atomically(folder + "/times.json", times.dump(2) + "\n");
+  return code;
+}
+
+}  // namespace
+
+const Command& reproduce_command() {
+  static const Command command{
+      .name = "reproduce",
+      .summary = "the paper's figures: numbers and pictures",
+      .description =
+          "Runs the configurations of the paper's figures (configs/paper/figNN.toml; all twenty\n"
+          "if none is named) as sweeps, and draws them if there is Python with matplotlib. The\n"
+          "folder given by --output (out/paper) then holds figNN.nc, configs/figNN.toml,\n"
+          "figures/figNN.png, .svg and .pdf, and times.json. What is up to date is kept; what was\n"
+          "computed by another version of the program, or with another configuration, is "
+          "replaced.\n"
+          "finite_rate, which is not in the paper, is there by name only.\n\n"
+          "examples:\n"
+          "  headflow reproduce fig02\n"
+          "  headflow reproduce all --output out/paper\n",
+      .sections = {"result.output", "program"},
+      .takes_file = false,
+      .only = nullptr,
+      .run = run,
+      .names = "Figures, as in fig02 fig05; default all"};
+  return command;
+}
+
+}  // namespace headflow::cli
