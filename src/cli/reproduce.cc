@@ -93,8 +93,6 @@ Paper plan(const Invocation& call, const std::string& folder) {
       job.options.replace = true;
       out.jobs.push_back(std::move(job));
       out.figure_of.push_back(name);
-      fs::copy_file(file, folder + "/configs/" + file.filename().string(),
-                    fs::copy_options::overwrite_existing);
     }
   }
   // The longest tasks first, so that no core waits for one at the end.
@@ -146,10 +144,15 @@ int draw(const Invocation& call, const std::string& folder, const std::set<std::
 
 int run(Invocation& call) {
   const std::string folder = call.session.output.empty() ? "out/paper" : call.session.output;
+  const Paper paper = plan(call, folder);
   std::error_code error;
   fs::create_directories(folder + "/configs", error);
   if (error) throw FileError(folder, fmt::format("cannot be made: {}", error.message()));
-  const Paper paper = plan(call, folder);
+  for (const SweepJob& job : paper.jobs) {
+    const fs::path file = job.options.file;
+    fs::copy_file(file, folder + "/configs/" + file.filename().string(),
+                  fs::copy_options::overwrite_existing);
+  }
   catch_interrupts();
   const auto begin = Clock::now();
   std::vector<SweepOutcome> outcomes;

@@ -67,7 +67,7 @@ class Task {
   }
 
   const End& end() {
-    if (!end_) end_ = session_.end_method == "flow" ? end_of_flow() : end_by_newton();
+    if (!end_) end_ = session_.end_search == "flow" ? end_of_flow() : end_by_newton();
     if (!go_on_()) throw Stopped();
     return *end_;
   }

@@ -23,7 +23,7 @@ struct Quantity {
 using GoOn = std::function<bool()>;
 
 /// Measures by name:
-///   end         where training ends (E^infinity), by end.method: fixed_point.h, or the flow until
+///   end         where training ends (E^infinity), by end.search: fixed_point.h, or the flow until
 ///               its gradient is below end.gradient; loss, point, index
 ///   bayes       the Bayes risk
 ///   flow        the trajectory of the flow at its output times

@@ -44,9 +44,9 @@ void check_tasks(const SweepPlan& plan, const SweepOptions& options) {
       plan.apply(i, session);
       const Problem problem(session.problem);
       session.flow.check();
-      if (session.end_method != "newton" && session.end_method != "flow") {
-        throw OptionError("end.method", in_quotes(session.end_method),
-                          one_of({"newton", "flow"}, session.end_method));
+      if (session.end_search != "newton" && session.end_search != "flow") {
+        throw OptionError("end.search", in_quotes(session.end_search),
+                          one_of({"newton", "flow"}, session.end_search));
       }
       if (session.end_gradient <= 0) {
         throw OptionError("end.gradient", fmt::format("{}", session.end_gradient),

@@ -123,7 +123,7 @@ Session::Session() {
            "the flow of equal heads ends)");
   keys.add("minima", "starts", starts, "number of starts");
   keys.add("end", "gradient", end_gradient, "norm of the gradient below which training has ended");
-  keys.add("end", "method", end_method,
+  keys.add("end", "search", end_search,
            "newton (past saddles, with the Hessian's signs) or flow (no Hessian; not beyond "
            "flow.time)");
   keys.add("compare", "theory", theory,

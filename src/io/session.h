@@ -35,7 +35,7 @@ struct Session {
   std::string output;                 ///< result file
   std::string save_init;              ///< file for the start of SGD
   int starts = 200;                   ///< of a search for minima
-  std::string end_method = "newton";  ///< how the end of training is found: newton or flow
+  std::string end_search = "newton";  ///< how the end of training is found: newton or flow
   double end_gradient = 1e-8;         ///< norm of the gradient where training counts as ended
   std::string hessian_at = "point";   ///< where the Hessian is taken
   std::string theory = "flow";        ///< what SGD is compared with
