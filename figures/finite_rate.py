@@ -10,7 +10,7 @@ LINES = {"flow": ("gradient flow", "#0072B2", "-"), "kappa": (r"flow with $\kapp
          "map": ("one-step map", "#009E73", ":")}
 
 
-def draw(folder):
+def draw(folder, _name):
     figure, rows = plt.subplots(2, 2, figsize=(10, 6.4), sharex=True)
     for axes, (name, title) in zip(rows, CASES):
         data = load(folder, name)
