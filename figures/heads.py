@@ -68,8 +68,8 @@ def draw_overlaps(axes, tau, m, f):
     axes.set_ylabel(overlap(f + 1))
 
 
-def legend(figure, number):
+def legend(figure, number, note=None):
     """Which colour and marker is which head, in one row below the panels."""
     handles = [Line2D([], [], color=look(h)[0], marker=look(h)[1], markersize=7, markeredgecolor="white",
                       label=str(h + 1)) for h in range(number)]
-    below(figure, [Line2D([], [], linestyle="none", label="head $h$:"), *handles])
+    below(figure, [Line2D([], [], linestyle="none", label="head $h$:"), *handles], note)

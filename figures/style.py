@@ -116,12 +116,15 @@ def present(values):
     return int(np.isfinite(values).any(axis=tuple(range(values.ndim - 2)) + (-1,)).sum())
 
 
-def below(figure, handles):
-    """A legend in one row below all panels."""
-    space = 0.36 / figure.get_size_inches()[1]  # the layout leaves it free
+def below(figure, handles, note=None):
+    """A legend in one row below all panels, and a note above it."""
+    line = 0.36 / figure.get_size_inches()[1]
+    space = line * (2 if note else 1)  # the layout leaves it free
     figure.get_layout_engine().set(rect=(0, space, 1, 1 - space))
     figure.legend(handles=handles, loc="lower center", ncol=len(handles), columnspacing=1.0, borderaxespad=0.1,
                   handlelength=1.6, handletextpad=0.4)
+    if note:
+        figure.text(0.5, 1.5 * line, note, ha="center", va="center", fontsize=11)
 
 
 def with_error(value, error):
