@@ -13,7 +13,7 @@ def draw(folder, name):
     for axes, prior in zip(panels[0], data.prior.values):
         axes.axvspan(-0.3, spare, color="#f2f2f2", linewidth=0, zorder=0)
         axes.axvline(spare, color="#666666", linewidth=1, linestyle="--")
-        axes.text(spare - 0.1, 0.02, "$H - F$", transform=axes.get_xaxis_transform(), ha="right", color="#444444")
+        axes.text(spare - 0.1, 0.93, "$H - F$", transform=axes.get_xaxis_transform(), ha="right", color="#444444")
         for i, activation in enumerate(data.activation.values):
             label, color, marker, line = ACTIVATIONS[activation]
             loss = data.pruned_loss.sel(prior=prior, activation=activation)

@@ -97,7 +97,7 @@ def draw(folder, name):
             part = data.sel(activation=activation)
             draw_column(column, part)
             column[0].set_title(ACTIVATIONS[activation][0])
-            column[-1].set_xlabel(r"training time $\tau$" + "\n" + note(part, sgd["dim"]), fontsize=11)
+            column[-1].set_xlabel(r"training time $\tau$" + "\n\n" + note(part, sgd["dim"]), fontsize=11)
         for axes in panels[:, 1:].flat:
             axes.set_ylabel("")
         first = panels[3, 0]
