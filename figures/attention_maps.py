@@ -36,6 +36,7 @@ def draw(folder, name):
         axes.set_xlabel(r"token $\ell$")
     bar = figure.colorbar(image, ax=panels, location="bottom", aspect=45, shrink=0.8, pad=0.03,
                           label=r"weight of the token in the head, $\sigma(\chi, b, v; h)_\ell$")
-    bar.set_ticks([0, 0.1, 0.5, *range(1, int(norm.vmax) + 1)], labels=["0", "0.1", "0.5", *map(str, range(1, int(norm.vmax) + 1))])
+    ticks = [0, 0.1, 0.5, *range(1, int(norm.vmax) + 1)]
+    bar.set_ticks(ticks, labels=map(str, ticks))
     figure.suptitle(settings(data) + "; framed: the relevant token")
     return figure

@@ -5,7 +5,6 @@ Pictures (png, svg, pdf) go to RESULTS_FOLDER/figures. Without names: all figure
 
 import importlib
 import sys
-import traceback
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -41,8 +40,8 @@ def draw(task):
         from style import save  # here: the first import takes seconds, and may not be needed
 
         save(importlib.import_module(SCRIPTS[name]).draw(folder, name), folder / "figures" / name)
-    except Exception:
-        return name, traceback.format_exc().strip().splitlines()[-1]
+    except Exception as trouble:  # the others are drawn nevertheless
+        return name, f"{type(trouble).__name__}: {trouble}".splitlines()[0]
     return name, None
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MultipleLocator
 
 from style import HEADS, MARKERS, below, overlap, present
 
@@ -53,8 +54,10 @@ def limits(m, f, margin=0.08):
 def set_limits(panels, m, features=(0, 1)):
     """The same range for all panels that show a part of m."""
     for axes in np.ravel(panels):
-        axes.set_xlim(limits(m, features[0]))
-        axes.set_ylim(limits(m, features[1]))
+        for side, set_range, f in zip((axes.xaxis, axes.yaxis), (axes.set_xlim, axes.set_ylim), features):
+            set_range(limits(m, f))
+            if limits(m, f)[1] > 1:
+                side.set_major_locator(MultipleLocator(1))
 
 
 def draw_overlaps(axes, tau, m, f):

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from heads import draw_overlaps, legend, limits
-from style import ACTIVATIONS, WIDTH, load, overlap, settings
+from style import ACTIVATIONS, WIDTH, load, settings
 
 
 def label(name, value):

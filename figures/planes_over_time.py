@@ -1,7 +1,6 @@
 """Heads in the plane of the hidden directions, and below their overlaps over time."""
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 from heads import draw_overlaps, draw_plane, legend, limits, set_limits
 from style import WIDTH, load, overlap, settings

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
 
-from style import HEADS, MARKERS, WIDTH, below, load, settings
+from style import HEADS, MARKERS, WIDTH, below, load, power_of_ten, settings
 
 LINES = ["-", "--"]
 
@@ -33,12 +33,6 @@ def student(x, freedom):
     return scale * (1 + x**2 / freedom) ** (-(freedom + 1) / 2)
 
 
-def power(n):
-    """10^5 rather than 100000."""
-    exponent = math.log10(n)
-    return f"10^{{{exponent:.0f}}}" if exponent == round(exponent) else f"{n:g}"
-
-
 def rms(x):
     return np.sqrt((x**2).mean(axis=tuple(range(1, x.ndim))))
 
@@ -49,21 +43,21 @@ def mixture(x, spread):
     return np.mean(np.exp(-0.5 * (x[:, None] / s) ** 2) / (s * math.sqrt(2 * math.pi)), axis=1)
 
 
-def draw_differences(axes, off, spread, samples):
+def draw_differences(axes, off, spread):
     reach = 3 * rms(off).max()
     bins, x = np.linspace(-reach, reach, 51), np.linspace(-reach, reach, 301)
-    for i, n in enumerate(samples):
+    for i in range(len(off)):
         axes.hist(off[i].ravel(), bins, density=True, histtype="stepfilled", facecolor=HEADS[i], alpha=(0.3, 0.5)[i % 2])
-        axes.plot(x, mixture(x, spread[i]), color=HEADS[i], linewidth=2, linestyle=LINES[i % 2], label=f"$N = {power(n)}$")
+        axes.plot(x, mixture(x, spread[i]), color=HEADS[i], linewidth=2, linestyle=LINES[i % 2])
     axes.set_yscale("log")
     axes.set_ylim(0.5 / (off[0].size * (bins[1] - bins[0])))  # half a count
     axes.set_xlabel(r"$m_{hf}$: redrawn $-$ fixed")
     axes.set_ylabel("density")
 
 
-def draw_ratios(axes, ratio, samples):
+def draw_ratios(axes, ratio):
     bins, x = np.linspace(-5.5, 5.5, 34), np.linspace(-5.5, 5.5, 301)
-    for i in range(len(samples)):
+    for i in range(len(ratio)):
         axes.hist(ratio[i].ravel(), bins, density=True, histtype="step", color=HEADS[i], linewidth=1.8, linestyle=LINES[i % 2])
     axes.plot(x, student(x, ratio.shape[1] - 2), color="black", linewidth=2, linestyle=":")
     axes.set_xlabel("difference / predicted")
@@ -93,11 +87,11 @@ def draw(folder, name):
     samples = data.samples.values
     off, spread = differences(data), predicted(data)
     figure, panels = plt.subplots(1, 3, figsize=(WIDTH, 4.1), gridspec_kw={"width_ratios": [1.2, 1.2, 1]})
-    draw_differences(panels[0], off, spread, samples)
-    draw_ratios(panels[1], off / spread, samples)
+    draw_differences(panels[0], off, spread)
+    draw_ratios(panels[1], off / spread)
     draw_sizes(panels[2], off, spread, samples)
     figure.suptitle(f"{settings(data)}, {off.shape[1]} runs")
-    lines = [Line2D([], [], color=HEADS[i], linewidth=2, linestyle=LINES[i % 2], label=f"$N = {power(n)}$")
+    lines = [Line2D([], [], color=HEADS[i], linewidth=2, linestyle=LINES[i % 2], label=f"$N = {power_of_ten(n)}$")
              for i, n in enumerate(samples)]
     below(figure, [*lines, Line2D([], [], color="black", linewidth=2, linestyle=":",
                                   label=f"Student's $t$, {off.shape[1] - 2} degrees of freedom")])

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from heads import legend, look
-from style import ACTIVATIONS, WIDTH, configuration, load, overlap, settings
+from style import ACTIVATIONS, WIDTH, configuration, load, overlap, power_of_ten, settings
 
 DOTS = 26  # of the many times, so that bars stay apart
 GREY = "#555555"
@@ -59,11 +59,6 @@ def draw_pairs(axes, time, data):
             axes.plot(time, flow[0, :, h, k], color=color, linewidth=1.3, linestyle="-" if h == k else "--", zorder=3)
             dots(axes, time, flow[..., h, k], sgd[..., h, k], color, marker)
     axes.set_ylabel(r"$q_{hh'} = k_h\cdot k_{h'}$")
-
-
-def power_of_ten(n):
-    exponent = np.log10(n)
-    return f"10^{exponent:.0f}" if exponent == round(exponent) else str(n)
 
 
 def note(data, dim):

@@ -71,6 +71,12 @@ def number(x):
     return f"{x:.3g}"
 
 
+def power_of_ten(n):
+    """10^5 rather than 100000, for mathtext."""
+    exponent = math.log10(n)
+    return f"10^{{{exponent:.0f}}}" if exponent == round(exponent) else f"{n:g}"
+
+
 def configuration(data):
     return tomllib.loads(data.attrs["configuration"])
 
@@ -125,12 +131,3 @@ def below(figure, handles, note=None):
                   handlelength=1.6, handletextpad=0.4)
     if note:
         figure.text(0.5, 1.5 * line, note, ha="center", va="center", fontsize=11)
-
-
-def with_error(value, error):
-    """A number with as many digits as its error leaves, at most six, and the error."""
-    places = min(max(2, 1 - math.floor(math.log10(error))), 6) if error > 0 else 6
-    if error >= 0.5 * 10**-places:
-        return f"{value:.{places}f} \\pm {error:.{places}f}"
-    exponent = math.ceil(math.log10(error)) if error > 0 else -15
-    return f"{value:.{places}f}\\;(\\pm 10^{{{exponent}}})"

@@ -72,7 +72,8 @@ def drop_per_doubling(data, activation):
 def check_plateau(verdicts, label, data, tokens, small=0.05, times=3):
     """Softmax stops to improve, above its bound; softmax-1 does not."""
     softmax, other = (drop_per_doubling(data, a) for a in ("softmax", "softmax-1"))
-    measured = f"softmax loses {softmax:.1%}, softmax-1 {other:.1%} for a factor of two at the largest signal, nu = {data.nu.values[-1]:g}"
+    measured = (f"softmax loses {softmax:.1%}, softmax-1 {other:.1%} for a factor of two at the largest signal, "
+                f"nu = {data.nu.values[-1]:g}")
     verdicts.check(label, "softmax levels off with the signal", softmax < small, measured, f"{small:.0%}")
     verdicts.check(label, "softmax-1 goes on", other > times * softmax, measured, f"{times} times that of softmax")
     verdicts.control(label, "the same with the two exchanged", other < small or softmax > times * other, measured)
@@ -83,7 +84,8 @@ def check_plateau(verdicts, label, data, tokens, small=0.05, times=3):
     verdicts.control(label, "softmax-1 stays above it", lowest > bound, f"{lowest:.4f}")
     loss = data.loss.sel(activation="softmax").mean("seed").values[-3:]
     limit = loss[2] - (loss[2] - loss[1]) ** 2 / (loss[2] - 2 * loss[1] + loss[0])
-    verdicts.finding(label, f"loss of softmax at the last signals: {numbers(loss, '.4f')}; as a geometric series it goes to {limit:.3f}")
+    verdicts.finding(label, f"loss of softmax at the last signals: {numbers(loss, '.4f')}; as a geometric series it "
+                     f"goes to {limit:.3f}")
 
 
 def run(load, verdicts):

@@ -22,8 +22,8 @@ def runs_of(load, name):
         one = data.isel({axis["name"]: i for axis, i in zip(axes, place)})
         label = ", ".join(str(data[axis["name"]].values[i]) for axis, i in zip(axes, place))
         m = one.m_t.values[np.isfinite(one.tau.values)][-1]
-        yield (f"{name} ({label})", problem, np.linspace(*problem["nu"], problem["features"]), one.tau_s.values, one.signs.values,
-               m[: problem["heads"]])
+        variances = np.linspace(*problem["nu"], problem["features"])
+        yield f"{name} ({label})", problem, variances, one.tau_s.values, one.signs.values, m[: problem["heads"]]
 
 
 def in_order(tau_s):
@@ -56,16 +56,17 @@ def check_patterns(load, verdicts):
         if not signs:
             continue
         count = sum(map(all_patterns, signs))
-        verdicts.check(name, "softmax ends with a head on each sign pattern", 2 * count > len(signs), f"{count} of {len(signs)} runs",
-                       "most runs (by chance: 0.24 % of runs with signs by coin, 12 % with even splits)")
+        verdicts.check(name, "softmax ends with a head on each sign pattern", 2 * count > len(signs),
+                       f"{count} of {len(signs)} runs", "most runs (by chance: 0.24 % of runs with signs by coin, 12 % with even splits)")
         coins = sum(all_patterns(generator.choice([-1, 1], s.shape)) for s in signs)
         verdicts.control(name, "signs by coin", 2 * coins > len(signs), f"{coins} of {len(signs)} runs")
 
 
 def opposite_pairs(m, close=0.95, long=0.5):
     """Disjoint pairs of heads that point in opposite directions, longest first, and heads too short to count."""
-    active = [h for h in np.argsort(-np.linalg.norm(m, axis=1)) if np.linalg.norm(m[h]) > long * np.linalg.norm(m, axis=1).max()]
-    unit = m / np.linalg.norm(m, axis=1, keepdims=True)
+    size = np.linalg.norm(m, axis=1)
+    active = [h for h in np.argsort(-size) if size[h] > long * size.max()]
+    unit = m / size[:, None]
     pairs, free = [], list(active)
     while free:
         h = free.pop(0)
@@ -101,7 +102,8 @@ def check_pairs(load, verdicts):
             turned = m @ rotation(m.shape[1])
             pairs, _, unit = opposite_pairs(turned)
             counts = [along(f, unit, pairs) for f in range(m.shape[1])]
-            verdicts.control(label, "heads turned by 45 degrees", all(c >= 1 for c, l in zip(counts, learnt) if l), " ".join(map(str, counts)))
+            verdicts.control(label, "heads turned by 45 degrees", all(c >= 1 for c, l in zip(counts, learnt) if l),
+                             " ".join(map(str, counts)))
 
 
 def rotation(size):

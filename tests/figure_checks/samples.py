@@ -6,7 +6,7 @@ differences, and at worst it is a chi-square with one degree of freedom: F quant
 
 import numpy as np
 
-from .verdicts import f_quantile, numbers, t_quantile
+from .verdicts import f_quantile, t_quantile
 
 LEVEL = 1e-3  # false alarms, for all checks of this figure together
 
@@ -15,7 +15,7 @@ def square(x):
     return float((x**2).mean())
 
 
-def check_mean(verdicts, off, spread, samples, level, shift=0.0):
+def check_mean(off, spread, level, shift=0.0):
     """Each head and feature: differences in predicted spreads, averaged over times; Student's t over runs."""
     runs = off.shape[1]
     score = (off / spread[:, None] + shift).mean(axis=2)
@@ -53,13 +53,14 @@ def run(load, verdicts):
     off, spread = redrawn - fixed, fixed.std(axis=1, ddof=1)
     level = LEVEL / (2 + len(samples))
 
-    ok, measured, against = check_mean(verdicts, off, spread, samples, level)
+    ok, measured, against = check_mean(off, spread, level)
     verdicts.check("fig08", "redrawn - fixed has mean zero", ok, measured, f"{against}, false-alarm rate {level:.2g}")
-    ok, measured, _ = check_mean(verdicts, off, spread, samples, level, shift=2.0)
+    ok, measured, _ = check_mean(off, spread, level, shift=2.0)
     verdicts.control("fig08", "differences shifted by two predicted spreads", ok, measured)
 
     ok, measured, against = check_scaling(off, samples, 1, level)
-    verdicts.check("fig08", f"the difference goes as N^(-1/2), {off.shape[1]} runs", ok, measured, f"{against}, false-alarm rate {level:.2g}")
+    verdicts.check("fig08", f"the difference goes as N^(-1/2), {off.shape[1]} runs", ok, measured,
+                   f"{against}, false-alarm rate {level:.2g}")
     ok, measured, against = check_scaling(np.stack([off[0], off[0]]), samples[[0, -1]], 1, level)
     verdicts.control("fig08", "a difference that does not depend on N", ok, f"{measured} against {against}")
 
@@ -70,5 +71,6 @@ def run(load, verdicts):
         other = fixed[-1 - i] if len(samples) > 1 else fixed[i] * 4
         ok, measured, against = check_prediction(off[i], other, level)
         verdicts.control(f"fig08 N = {n:g}", "the spread of another number of samples", ok, f"{measured} against {against}")
-        verdicts.finding(f"fig08 N = {n:g}", f"rms of redrawn - fixed {np.sqrt(square(off[i])):.3g}, spread of fixed runs "
-                         f"{np.sqrt((spread[i]**2).mean()):.3g}, of redrawn runs {np.sqrt(redrawn[i].var(axis=0, ddof=1).mean()):.3g}")
+        sizes = [square(off[i]), square(spread[i]), redrawn[i].var(axis=0, ddof=1).mean()]
+        verdicts.finding(f"fig08 N = {n:g}", "rms of redrawn - fixed {:.3g}, spread of fixed runs {:.3g}, of redrawn runs "
+                         "{:.3g}".format(*np.sqrt(sizes)))

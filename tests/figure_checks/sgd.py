@@ -46,7 +46,8 @@ def all_runs(load):
             continue
         dim = load.configuration(name)["sgd"]["dim"]
         for activation in data.activation.values if "activation" in data.dims else [None]:
-            yield Runs(f"{name} {activation}", data.sel(activation=activation), dim) if activation else Runs(name, data, dim)
+            part = data.sel(activation=activation) if activation else data
+            yield Runs(f"{name} {activation}" if activation else name, part, dim)
 
 
 def alignment(off):
@@ -94,8 +95,8 @@ def describe(verdicts, runs):
     ratio = len(at) * (at.mean(axis=0) ** 2).sum(axis=-1) / at.var(axis=0, ddof=1).sum(axis=-1)
     lag = runs.lags()[..., 0].mean(axis=0)
     verdicts.finding(runs.label, f"SGD - flow of m, {len(off)} runs: rms {np.sqrt((off**2).mean()):.2g}, largest "
-                     f"{np.abs(off).max():.2g} at tau = {runs.time[worst[1]]:.3g} in run {worst[0] + 1}; D^(-1/2) = {runs.dim**-0.5:.2g}; at tau = "
-                     + " ".join(f"{t:.3g}" for t in runs.time[runs.at]) + ": runs * mean^2 / spread^2 = "
+                     f"{np.abs(off).max():.2g} at tau = {runs.time[worst[1]]:.3g} in run {worst[0] + 1}; "
+                     f"D^(-1/2) = {runs.dim**-0.5:.2g}; at tau = " + " ".join(f"{t:.3g}" for t in runs.time[runs.at]) + ": runs * mean^2 / spread^2 = "
                      + " ".join(f"{x:.2g}" for x in ratio) + ", SGD ahead in log tau by " + " ".join(f"{x:.1e}" for x in lag))
 
 
@@ -106,8 +107,8 @@ def run(load, verdicts):
         check_nearest(verdicts, runs)
     names = " ".join(sorted({runs.label.split()[0] for runs in found}))
     if choices(found) < 4 / LEVEL:
-        verdicts.finding(names or "fig01 fig09 fig10", f"too few independent runs to test the mean of SGD - flow: {choices(found):g} "
-                         f"choices of signs, {4 / LEVEL:g} are needed (six seeds, others in each figure, would do)")
+        verdicts.finding(names or "fig01 fig09 fig10", "too few independent runs to test the mean of SGD - flow: "
+                         f"{choices(found):g} choices of signs, {4 / LEVEL:g} are needed (six seeds, others in each figure, would do)")
         return
     against = f"{LEVEL:g}, the false-alarm rate"
     shifted = lambda runs: runs.differences() + runs.dim**-0.5

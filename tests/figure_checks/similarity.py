@@ -22,6 +22,7 @@ def run(load, verdicts):
                        f"{wrong} of {pairs} neighbours the other way, by at most {worst:.4f}", f"{TOLERANCE:g}")
         worst, wrong, pairs = largest_fall(values.T, axis)
         verdicts.control("fig11", f"similarity {statement}, axes exchanged", worst <= TOLERANCE, f"by {worst:.4f}")
-    turns = [(data.nu1.values[i], data.nu2.values[row.argmin()], row.min(), row[-1]) for i, row in enumerate(cosine) if row.argmin() < len(row) - 1]
-    for nu1, nu2, low, end in turns:
-        verdicts.finding("fig11", f"nu_1 = {nu1:.3g}: lowest similarity {low:.4f} at nu_2 = {nu2:.3g}, {end:.4f} at the largest nu_2")
+    for nu1, row in zip(data.nu1.values, cosine):
+        if row.argmin() < len(row) - 1:
+            verdicts.finding("fig11", f"nu_1 = {nu1:.3g}: lowest similarity {row.min():.4f} at nu_2 = "
+                             f"{data.nu2.values[row.argmin()]:.3g}, {row[-1]:.4f} at the largest nu_2")
