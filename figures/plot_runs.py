@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from plane import draw_heads
-from sgd_over_flow import NAMES, draw_row
+from comparison import NAMES, draw_row
 from style import HEADS, line_look
 
 MOST_RUNS = 5

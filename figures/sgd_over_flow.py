@@ -1,78 +1,111 @@
-"""SGD as dots over the flow as lines: loss, overlaps with the hidden directions, overlaps of heads."""
+"""SGD as dots over the flow as lines: loss, overlaps with the hidden directions, overlaps of heads.
 
-import math
+Each run has a start and a flow of its own. The lines are the flow of the first run; the dots add to it
+the mean over runs of SGD minus its own flow, and the bars are the spread of that difference.
+"""
 
 import matplotlib.pyplot as plt
+import numpy as np
 
-from style import HEADS, LINES, load
+from heads import legend, look
+from style import ACTIVATIONS, WIDTH, configuration, load, overlap, power_of_ten, settings
 
-NAMES = {"softmax": "softmax", "softmax-1": "softmax-1", "b-softmax": "Bayes-softmax"}
-
-
-def draw_row(axes, data, title, run=0, note=True):
-    """One run: four panels over a logarithmic time axis that starts at the first step. Theories after the first are dashed."""
-    time, sgd = data.time.values[1:], data.isel(run=run)
-    theories = [(str(name), sgd.sel(theory=name), look) for name, look in zip(data.theory.values, LINES)]
-    dots = dict(linestyle="none", marker="o", markersize=3, markeredgewidth=0)
-    heads, features = data.sizes["head"], min(2, data.sizes["feature"])
-
-    axes[0].fill_between(time, *(sgd.batch_loss.values[1:] + s * 2 * sgd.batch_loss_error.values[1:]
-                                 for s in (-1, 1)), color="#bbbbbb", alpha=0.6, linewidth=0,
-                         label=r"$\pm$ 2 standard errors")
-    axes[0].plot(time, sgd.batch_loss.values[1:], color="#444444", label="SGD (a batch)", **dots)
-    for name, theory, look in theories:
-        axes[0].plot(time, theory.loss_theory.values[1:], linestyle=look, color="#D55E00", linewidth=1.4, label=name)
-    axes[0].set_ylabel(r"loss $E$")
-    axes[0].set_title(title, loc="left")
-    axes[0].legend(fontsize=8)
-    for f in range(features):
-        for h in range(heads):
-            color = HEADS[h % len(HEADS)]
-            for _, theory, look in theories:
-                axes[1 + f].plot(time, theory.m_theory.values[1:, h, f], linestyle=look, color=color, linewidth=1.2)
-            axes[1 + f].plot(time, sgd.m.values[1:, h, f], color=color, label=f"$h = {h + 1}$", **dots)
-        axes[1 + f].set_ylabel(f"$m_{{h{f + 1}}} = k_h\\cdot k^*_{f + 1}$")
-    axes[1].legend(fontsize=8)
-    axes[2].set_visible(features == 2)
-    pairs = [(h, k) for h in range(heads) for k in range(h, heads)]
-    for i, (h, k) in enumerate(pairs):
-        color = HEADS[i % len(HEADS)]
-        label = f"$q_{{{h + 1}{k + 1}}}$" if len(pairs) <= 4 else None
-        for _, theory, look in theories:
-            axes[3].plot(time, theory.q_theory.values[1:, h, k], linestyle=look, color=color, linewidth=1.2)
-        axes[3].plot(time, sgd.q.values[1:, h, k], color=color, label=label, **dots)
-    axes[3].set_ylabel(r"$q_{hh'} = k_h\cdot k_{h'}$")
-    if len(pairs) <= 4:
-        axes[3].legend(fontsize=8)
-    for panel in axes:
-        panel.set_xscale("log")
-    if note:
-        draw_note(axes[0], data)
+DOTS = 26  # of the many times, so that bars stay apart
+GREY = "#555555"
 
 
-def draw_note(axes, data):
-    """How far SGD is from each theory, below the row."""
-    runs = data.sizes["run"]
-    of = {name: [f"{data.attrs[f'{name}_{key}']:.2g}" for key in ("rms_m", "largest_m", "rms_q", "largest_q")]
-          for name in map(str, data.theory.values)}
-    if len(of) == 1:
-        said = [f"SGD − {name}:  $m$ rms {m}, largest {m2};  $q$ rms {q}, largest {q2}" for name, (m, m2, q, q2) in of.items()]
+def some(times):
+    """Indices of about DOTS times, equally spaced in the logarithm."""
+    wanted = np.geomspace(times[0], times[-1], DOTS)
+    return np.unique(np.abs(np.log(times[:, None] / wanted)).argmin(axis=0))
+
+
+def dots(axes, time, flow, sgd, color, marker):
+    """One entry: flow and sgd of shape (run, time)."""
+    shown = some(time)
+    off = (sgd - flow)[:, shown]
+    bars = off.std(axis=0, ddof=1) if len(off) > 1 else None
+    axes.errorbar(time[shown], flow[0, shown] + off.mean(axis=0), bars, color=color, marker=marker, linestyle="none",
+                  markersize=4, markeredgewidth=1 if marker == "x" else 0, elinewidth=1, capsize=1.5, zorder=4)
+
+
+def draw_loss(axes, time, data):
+    """Batches have a noise that is known: the band about the flow is two standard errors of their mean."""
+    flow, sgd, error = (v.values[:, 1:] for v in (data.loss_t, data.sgd_loss_t, data.sgd_loss_t_error))
+    line, band = flow[0], 2 * np.sqrt((error**2).sum(axis=0)) / len(error)
+    axes.fill_between(time, line - band, line + band, color="#bbbbbb", linewidth=0, zorder=2)
+    axes.plot(time, line, color="black", linewidth=1.3, zorder=3)
+    shown = some(time)
+    axes.plot(time[shown], (line + (sgd - flow).mean(axis=0))[shown], "o", color="#D55E00", markersize=4,
+              markeredgewidth=0, zorder=4)
+    axes.set_ylabel(r"loss $\mathcal{E}$")
+
+
+def draw_overlaps(axes, time, data, f):
+    flow, sgd = data.m_t.values[:, 1:, :, f], data.sgd_m_t.values[:, 1:, :, f]
+    for h in range(flow.shape[-1]):
+        color, marker = look(h)
+        axes.plot(time, flow[0, :, h], color=color, linewidth=1.3, zorder=3)
+        dots(axes, time, flow[..., h], sgd[..., h], color, marker)
+    axes.set_ylabel(overlap(f + 1, definition=True))
+
+
+def draw_pairs(axes, time, data):
+    """Norms of heads in the heads' colours; overlaps of two heads in grey, dashed."""
+    flow, sgd = data.q_t.values[:, 1:], data.sgd_q_t.values[:, 1:]
+    for h in range(flow.shape[-1]):
+        for k in range(h, flow.shape[-1]):
+            color, marker = look(h) if h == k else (GREY, "x")
+            axes.plot(time, flow[0, :, h, k], color=color, linewidth=1.3, linestyle="-" if h == k else "--", zorder=3)
+            dots(axes, time, flow[..., h, k], sgd[..., h, k], color, marker)
+    axes.set_ylabel(r"$q_{hh'} = k_h\cdot k_{h'}$")
+
+
+def note(data, dim):
+    """How far SGD is from its flow, in sizes of a fluctuation at this dimension."""
+    parts = []
+    for name, sgd, flow in (("m", data.sgd_m_t, data.m_t), ("q", data.sgd_q_t, data.q_t)):
+        off = (sgd - flow).values
+        parts.append(f"${name}$: rms {np.sqrt(np.nanmean(off**2)):.2g}, largest {np.nanmax(np.abs(off)):.2g}")
+    return "SGD − flow\n" + "\n".join(parts) + f"\n$D^{{-1/2}} = {dim**-0.5:.2g}$"
+
+
+def draw_column(panels, data):
+    data = data.isel(time=np.isfinite(data.tau.values).all(axis=0))
+    time = data.tau.values[0, 1:]  # without 0: the axis is logarithmic
+    draw_loss(panels[0], time, data)
+    draw_overlaps(panels[1], time, data, 0)
+    draw_overlaps(panels[2], time, data, 1)
+    draw_pairs(panels[3], time, data)
+    for axes in panels:
+        axes.set_xscale("log")
+        axes.set_xlim(time[0], time[-1] * 1.15)
+
+
+def draw(folder, name):
+    data = load(folder, name)
+    sgd = configuration(data)["sgd"]
+    below = None
+    if "activation" in data.dims:  # a column each
+        figure, panels = plt.subplots(4, data.sizes["activation"], figsize=(WIDTH, 10.5), sharex="col", sharey="row")
+        for column, activation in zip(panels.T, data.activation.values):
+            part = data.sel(activation=activation)
+            draw_column(column, part)
+            column[0].set_title(ACTIVATIONS[activation][0])
+            column[-1].set_xlabel(r"training time $\tau$" + "\n\n" + note(part, sgd["dim"]), fontsize=11)
+        for axes in panels[:, 1:].flat:
+            axes.set_ylabel("")
+        first = panels[3, 0]
     else:
-        said = [f"SGD − {name}:  $m$ rms {m}, $q$ rms {q}" for name, (m, _, q, _) in of.items()]
-    text = ";   ".join([*said, f"$D^{{-1/2}}$ = {1 / math.sqrt(data.attrs['dim']):.2g}", f"{runs} run{'s' * (runs > 1)}"])
-    # In the space that the last panel's label leaves: not part of the layout.
-    note = axes.annotate(text, (0, 0), (0, -38), xycoords="axes fraction", textcoords="offset points",
-                         fontsize=9, color="#444444", va="top", annotation_clip=False)
-    note.set_in_layout(False)
-
-
-def draw_rows(folder, names, headline):
-    datasets = [load(folder, name) for name in names]
-    figure, rows = plt.subplots(len(datasets), 4, figsize=(13, 0.5 + 3.2 * len(datasets)),
-                                squeeze=False)
-    for axes, name, data in zip(rows, names, datasets):
-        draw_row(axes, data, NAMES[name.split("_", 2)[2]])
-        for panel in axes:
-            panel.set_xlabel("training time $\\tau = \\gamma \\times$ steps\n\n")
-    figure.suptitle(headline)
+        figure, panels = plt.subplots(2, 2, figsize=(WIDTH, 6.6), sharex=True)
+        draw_column(panels.ravel(), data)
+        for axes in panels[1]:
+            axes.set_xlabel(r"training time $\tau = \gamma\,\times$ steps")
+        below = note(data, sgd["dim"]).replace("\n", ";  ").replace("flow;", "flow:")
+        first = panels[1, 1]
+    first.text(0.04, 0.96, "$q_{hh}$: markers of heads\n" r"$q_{hh'}$, $h \neq h'$: dashed, $\times$", va="top",
+               transform=first.transAxes, fontsize=10)
+    figure.suptitle(f"{settings(data)}\nlines: flow; dots: SGD, mean and spread over {data.sizes['seed']} runs, "
+                    f"$D = {power_of_ten(sgd['dim'])}$, $N_b = {power_of_ten(sgd['batch'])}$, $\\gamma = {sgd['lr']:g}$")
+    legend(figure, data.sizes["head"], below)
     return figure

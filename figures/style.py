@@ -1,28 +1,40 @@
-"""One look for all figures: light, legible, the paper's letters."""
+"""One look for all figures, and how result files are read and pictures written."""
 
 import math
+import tomllib
 from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 import xarray
 
-# Okabe and Ito's colours: distinct for every kind of colour vision, and in grey.
+# Okabe and Ito's colours are distinct for every kind of colour vision. Their greys are not, so
+# nothing is told by colour alone: each head and each activation has a marker of its own as well.
 HEADS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
-# With these, lines can be told apart in black and white, too.
-MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "p"]
 LINES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)), (0, (3, 1, 1, 1))]
+ACTIVATIONS = {  # name in a file: name in a figure, colour, marker, line
+    "softmax": ("softmax", "#0072B2", "o", "-"),
+    "softmax-1": ("softmax-1", "#D55E00", "s", (0, (5, 1.5))),
+    "b-softmax": ("Bayes-softmax", "#009E73", "^", (0, (4, 1.5, 1, 1.5))),
+}
+PRIORS = {"flipping": "flipping spike", "gaussian": "Gaussian signal"}
+WIDTH = 8.0  # inches, of every figure: 12 points are then 8 pixels on a phone of 390 pixels
 
 plt.rcParams.update(
     {
         "figure.constrained_layout.use": True,
         "figure.constrained_layout.w_pad": 0.07,
-        "figure.dpi": 110,
         "savefig.dpi": 200,
-        "font.size": 10,
-        "axes.titlesize": 11,
+        "font.size": 12,
+        "axes.titlesize": 12,
+        "figure.titlesize": 12,
+        "legend.fontsize": 11,
+        "xtick.labelsize": 11,
+        "ytick.labelsize": 11,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.grid": True,
@@ -51,20 +63,12 @@ def line_look(i):
 
 def load(folder, name):
     """A result file, after a look at its format."""
-    with xarray.open_dataset(folder / f"{name}.nc") as data:
+    path = folder / f"{name}.nc"
+    with xarray.open_dataset(path) as data:
         if data.attrs.get("format_version") != FORMAT_VERSION:
-            raise SystemExit(f"{folder / name}.nc: format version {data.attrs.get('format_version')}, "
-                             f"expected {FORMAT_VERSION}; run `headflow paper` again")
+            raise ValueError(f"{path}: format version {data.attrs.get('format_version')}, "
+                             f"expected {FORMAT_VERSION}; compute it again")
         return data.load()
-
-
-def with_error(value, error):
-    """A number with as many digits as its error leaves, at most six, and the error."""
-    places = min(max(2, 1 - math.floor(math.log10(error))), 6) if error > 0 else 6
-    if error >= 0.5 * 10**-places:
-        return f"{value:.{places}f} \\pm {error:.{places}f}"
-    exponent = math.ceil(math.log10(error)) if error > 0 else -15
-    return f"{value:.{places}f}\\;(\\pm 10^{{{exponent}}})"
 
 
 def save(figure, path, formats=("png", "svg", "pdf")):
@@ -72,3 +76,70 @@ def save(figure, path, formats=("png", "svg", "pdf")):
     for suffix in formats:
         figure.savefig(Path(f"{path}.{suffix}"), metadata=NO_DATE[suffix])
     plt.close(figure)
+
+
+def number(x):
+    """2 rather than 2.0; three digits of what is not round."""
+    return f"{x:.3g}"
+
+
+def power_of_ten(n):
+    """10^5 rather than 100000, for mathtext."""
+    exponent = math.log10(n)
+    return f"10^{{{exponent:.0f}}}" if exponent == round(exponent) else f"{n:g}"
+
+
+def configuration(data):
+    return tomllib.loads(data.attrs["configuration"])
+
+
+def axis_keys(data):
+    """Keys of the configuration that vary over the file."""
+    return {key for axis in configuration(data)["sweep"]["axis"] for key in axis["keys"]}
+
+
+def signal(nu):
+    """The strengths in the paper's letters."""
+    if not isinstance(nu, list):
+        return rf"$\nu = {number(nu)}$"
+    if len(set(nu)) == 1:
+        return rf"$\nu_1 = \nu_2 = {number(nu[0])}$"
+    return ", ".join(rf"$\nu_{i + 1} = {number(x)}$" for i, x in enumerate(nu))
+
+
+def settings(data):
+    """What is the same in all panels, from the file's configuration."""
+    problem = configuration(data)["problem"]
+    vary = {key.split(".")[1].split("[")[0] for key in axis_keys(data)}
+    words = {
+        "activation": lambda x: ACTIVATIONS[x][0],
+        "prior": lambda x: PRIORS.get(x, x),
+        "tokens": lambda x: f"$L = {x}$",
+        "heads": lambda x: f"$H = {x}$",
+        "features": lambda x: f"$F = {x}$",
+        "nu": signal,
+        "eta": lambda x: rf"$\eta = {number(x)}$",
+    }
+    return ", ".join(say(problem[key]) for key, say in words.items() if key in problem and key not in vary)
+
+
+def overlap(f, definition=False):
+    """The name of an axis: the overlap of head h with hidden direction f."""
+    name = f"m_{{h{f}}}"
+    return rf"${name} = k_h\cdot k^*_{f}$" if definition else f"${name}$"
+
+
+def present(values):
+    """How many heads are not padding: values of shape (..., head, feature)."""
+    return int(np.isfinite(values).any(axis=tuple(range(values.ndim - 2)) + (-1,)).sum())
+
+
+def below(figure, handles, note=None):
+    """A legend in one row below all panels, and a note above it."""
+    line = 0.36 / figure.get_size_inches()[1]
+    space = line * (2 if note else 1)  # the layout leaves it free
+    figure.get_layout_engine().set(rect=(0, space, 1, 1 - space))
+    figure.legend(handles=handles, loc="lower center", ncol=len(handles), columnspacing=1.0, borderaxespad=0.1,
+                  handlelength=1.6, handletextpad=0.4)
+    if note:
+        figure.text(0.5, 1.5 * line, note, ha="center", va="center", fontsize=11)

@@ -1,0 +1,78 @@
+"""Heads as paths in a plane of two hidden directions, and as lines over time."""
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MultipleLocator
+
+from style import HEADS, MARKERS, below, overlap, present
+
+
+def look(h):
+    return HEADS[h % len(HEADS)], MARKERS[h % len(MARKERS)]
+
+
+def end_size(h):
+    """Later heads are smaller: where several end at one place, all are seen."""
+    return (9.5 - 0.4 * (h % len(HEADS))) * (1.15 if look(h)[1] in "PX" else 1)
+
+
+def draw_path(axes, x, y, h):
+    """One head from its start, thin and pale, to its end, a marker; an arrow halfway."""
+    color, marker = look(h)
+    points = np.column_stack([x, y])
+    pieces = np.stack([points[:-1], points[1:]], axis=1)
+    lengths = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
+    done = lengths / max(lengths[-1], 1e-12)
+    axes.add_collection(LineCollection(pieces, colors=color, linewidths=0.6 + 1.4 * done[1:],
+                                       alpha=0.35 + 0.65 * done[1:], capstyle="round", zorder=3))
+    if lengths[-1] > 0.3:  # a shorter path has no room for it
+        # Between two places on the path, so that the arrow does not depend on the steps in time.
+        tail, tip = (np.array([np.interp(s, done, x), np.interp(s, done, y)]) for s in (0.58, 0.62))
+        axes.annotate("", tip, tail, zorder=4, arrowprops={"arrowstyle": "-|>", "color": color, "lw": 0,
+                                                           "mutation_scale": 15, "shrinkA": 0, "shrinkB": 0})
+    axes.plot(x[-1], y[-1], marker, color=color, markersize=end_size(h), markeredgecolor="white",
+              markeredgewidth=0.5, zorder=5 + 0.1 * h)
+
+
+def draw_plane(axes, m, features=(0, 1)):
+    """All heads of one run, m of shape (time, head, feature)."""
+    m = m[np.isfinite(m).any(axis=(1, 2))]
+    for h in range(present(m)):
+        draw_path(axes, m[:, h, features[0]], m[:, h, features[1]], h)
+    axes.plot(0, 0, "+", color="#444444", markersize=8, zorder=4)
+    axes.set_aspect("equal")
+
+
+def limits(m, f, margin=0.08):
+    """A symmetric range; a direction along which heads only grow starts a little below zero."""
+    reach = np.nanmax(np.abs(m[..., f]))
+    low = -reach if np.nanmin(m[..., f]) < -0.1 * reach else -0.08 * reach
+    return low - margin * reach, reach * (1 + margin)
+
+
+def set_limits(panels, m, features=(0, 1)):
+    """The same range for all panels that show a part of m."""
+    for axes in np.ravel(panels):
+        for side, set_range, f in zip((axes.xaxis, axes.yaxis), (axes.set_xlim, axes.set_ylim), features):
+            set_range(limits(m, f))
+            if limits(m, f)[1] > 1:
+                side.set_major_locator(MultipleLocator(1))
+
+
+def draw_overlaps(axes, tau, m, f):
+    """Overlaps with direction f over time; markers of heads are staggered along the lines."""
+    shown = np.isfinite(tau) & (tau > 0)
+    for h in range(present(m)):
+        color, marker = look(h)
+        axes.plot(tau[shown], m[shown, h, f], color=color, linewidth=1.4, marker=marker, markersize=4.5,
+                  markeredgewidth=0, markevery=(3 + 2 * (h % 8), 18))
+    axes.set_xscale("log")
+    axes.set_ylabel(overlap(f + 1))
+
+
+def legend(figure, number, note=None):
+    """Which colour and marker is which head, in one row below the panels."""
+    handles = [Line2D([], [], color=look(h)[0], marker=look(h)[1], markersize=7, markeredgecolor="white",
+                      label=str(h + 1)) for h in range(number)]
+    below(figure, [Line2D([], [], linestyle="none", label="head $h$:"), *handles], note)

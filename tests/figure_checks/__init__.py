@@ -1,0 +1,1 @@
+"""What the paper's figures must show, checked in their result files."""

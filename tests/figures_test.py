@@ -1,0 +1,49 @@
+"""Checks in the result files what the paper's figures must show: figures_test.py RESULTS_FOLDER [NAME ...]
+
+NAME: sgd losses pruning samples similarity phases; default: all. Figures without results are left out.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+import xarray
+
+from figure_checks import losses, phases, pruning, samples, sgd, similarity
+from figure_checks.verdicts import Verdicts
+
+CHECKS = {"sgd": sgd, "losses": losses, "pruning": pruning, "samples": samples, "similarity": similarity, "phases": phases}
+
+
+class Results:
+    """Result files of a folder, by the name of the figure; None for those that are not there."""
+
+    def __init__(self, folder):
+        self.folder, self.missing = folder, set()
+
+    def __call__(self, name):
+        path = self.folder / f"{name}.nc"
+        if not path.exists():
+            self.missing.add(name)
+            return None
+        with xarray.open_dataset(path) as data:
+            return data.load()
+
+    def configuration(self, name):
+        return tomllib.loads(self(name).attrs["configuration"])
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-") or not set(sys.argv[2:]) <= set(CHECKS):
+        sys.exit(__doc__)
+    load, verdicts = Results(Path(sys.argv[1])), Verdicts()
+    for name in sys.argv[2:] or CHECKS:
+        CHECKS[name].run(load, verdicts)
+    if load.missing:
+        print(f"no results of {', '.join(sorted(load.missing))}: not checked")
+    print(f"{verdicts.passed} checks passed, {verdicts.failed} failed")
+    sys.exit(1 if verdicts.failed or not verdicts.passed else 0)
+
+
+if __name__ == "__main__":
+    main()
