@@ -42,10 +42,8 @@ plt.rcParams.update(
         "grid.linewidth": 0.6,
         "axes.axisbelow": True,
         "legend.frameon": False,
-        # Letters of an SVG stay letters. The fonts "cm" have an encoding of their own, which shows wrong
-        # signs where they are not installed; these do not.
         "mathtext.fontset": "dejavuserif",
-        "svg.fonttype": "none",
+        "svg.fonttype": "path",  # as text, calligraphic letters would need fonts that few have
         "svg.hashsalt": "headflow",
     }
 )
