@@ -1,11 +1,12 @@
 """Heads as paths in a plane of two hidden directions, and as lines over time."""
 
 import numpy as np
-from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
 from style import HEADS, MARKERS, below, overlap, present
+
+STAGES = 8  # of a path, from thin and pale to thick
 
 
 def look(h):
@@ -20,12 +21,13 @@ def end_size(h):
 def draw_path(axes, x, y, h):
     """One head from its start, thin and pale, to its end, a marker; an arrow halfway."""
     color, marker = look(h)
-    points = np.column_stack([x, y])
-    pieces = np.stack([points[:-1], points[1:]], axis=1)
-    lengths = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
+    lengths = np.concatenate([[0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
     done = lengths / max(lengths[-1], 1e-12)
-    axes.add_collection(LineCollection(pieces, colors=color, linewidths=0.6 + 1.4 * done[1:],
-                                       alpha=0.35 + 0.65 * done[1:], capstyle="round", zorder=3))
+    for k in range(STAGES):  # a few lines rather than one a step: files stay small
+        inside = done[(done > k / STAGES) & (done < (k + 1) / STAGES)]
+        at = np.concatenate([[k / STAGES], inside, [(k + 1) / STAGES]])
+        axes.plot(np.interp(at, done, x), np.interp(at, done, y), color=color, linewidth=0.6 + 1.4 * (k + 1) / STAGES,
+                  alpha=0.3 + 0.7 * (k + 1) / STAGES, solid_capstyle="butt", zorder=3)
     if lengths[-1] > 0.3:  # a shorter path has no room for it
         # Between two places on the path, so that the arrow does not depend on the steps in time.
         tail, tip = (np.array([np.interp(s, done, x), np.interp(s, done, y)]) for s in (0.58, 0.62))
@@ -44,7 +46,7 @@ def draw_plane(axes, m, features=(0, 1)):
     axes.set_aspect("equal")
 
 
-def limits(m, f, margin=0.08):
+def limits(m, f, margin=0.12):
     """A symmetric range; a direction along which heads only grow starts a little below zero."""
     reach = np.nanmax(np.abs(m[..., f]))
     low = -reach if np.nanmin(m[..., f]) < -0.1 * reach else -0.08 * reach
