@@ -199,7 +199,7 @@ class Page(unittest.TestCase):
     def test_texts_are_shown(self):
         for _, width, page in self.each("small"):
             for text in ("Heads & <features> of setting 1", "What is seen. --flag and x < y.", "Finding", "The measured loss is lower.",
-                         "The paper leaves the seed open", "120 tasks, 12 of them shared", "computed in 41 s", "headflow reproduce fig20",
+                         "The paper leaves the seed open", "120 tasks, 12 of them shared", "80 s of processor time", "headflow reproduce fig20",
                          "0.1.0, commit 0123456789ab", "19 of 20 figures", "printed: <= 0.25", "not as expected", "= 1.235e-12"):
                 with self.subTest(width=width, text=text):
                     self.has(text, page["text"])

@@ -110,6 +110,8 @@ Session::Session() {
   keys.add("sgd", "steps", sgd.steps, "number of steps (0: tau / lr)");
   keys.add("sgd", "tau", sgd.tau, "training time lr x steps, used if steps is 0");
   keys.add("sgd", "runs", sgd.runs, "independent runs");
+  keys.add("sgd", "first_run", sgd.first_run,
+           "number of the first run: more independent runs of the same seed");
   keys.add("sgd", "init", sgd.init,
            "start from law (the exact law of the overlaps at D) or point ([point], problem.p)");
   keys.add("sgd", "outputs", sgd.outputs, "number of output times besides 0");

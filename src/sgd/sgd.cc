@@ -42,7 +42,9 @@ void SgdOptions::check(const Problem& problem) const {
   require(steps >= 0, "steps", static_cast<double>(steps), "must not be negative");
   require(positive(tau), "tau", tau, "must be finite and positive");
   require(steps > 0 || tau / lr < 1e12, "tau", tau, "is more than 10^12 steps at this sgd.lr");
-  require(runs >= 1 && runs < 1 << 23, "runs", runs, "must be from 1 to 8,388,607");
+  require(runs >= 1 && runs < 1 << 22, "runs", runs, "must be from 1 to 4,194,303");
+  require(first_run >= 0 && first_run < 1 << 22, "first_run", first_run,
+          "must be from 0 to 4,194,303");
   require_choice("init", init, {"law", "point"});
   require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
   require_choice("spacing", spacing, {"linear", "log"});
@@ -70,7 +72,8 @@ std::vector<SgdState> Sgd::starts(const Problem& problem, const SgdOptions& opti
                                   std::uint64_t seed) {
   std::vector<SgdState> out;
   for (int run = 0; run < options.runs; ++run) {
-    out.push_back(initial_state(problem, options.dim, seed, static_cast<std::uint32_t>(run)));
+    out.push_back(initial_state(problem, options.dim, seed,
+                                static_cast<std::uint32_t>(options.first_run + run)));
   }
   return out;
 }
@@ -80,8 +83,9 @@ Sgd::Sgd(const Problem& problem, const SgdOptions& options, std::uint64_t seed, 
     : options_(options), workers_(threads), output_steps_(options.output_steps()) {
   options.check(problem);
   for (std::size_t run = 0; run < starts.size(); ++run) {
-    const SgdSetting setting{options.dim, options.batch, options.lr, seed,
-                             static_cast<std::uint32_t>(run)};
+    const SgdSetting setting{
+        options.dim, options.batch, options.lr, seed,
+        static_cast<std::uint32_t>(options.first_run) + static_cast<std::uint32_t>(run)};
     const auto make = options.method == "direct" ? make_direct : make_reduced;
     runs_.push_back(make(problem, setting, starts[run], workers_));
   }

@@ -21,6 +21,7 @@ struct SgdOptions {
   std::int64_t steps = 0;          ///< 0: tau / lr
   double tau = 100.0;              ///< training time lr * steps, if steps is 0
   int runs = 1;                    ///< independent runs
+  int first_run = 0;               ///< number of the first one: others than 0, 1, ... of this seed
   std::string init = "law";        ///< start: law (the exact law of the overlaps) or point
   int outputs = 200;               ///< output times besides 0
   std::string spacing = "linear";  ///< of the output times: linear or log

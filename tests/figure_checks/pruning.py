@@ -4,8 +4,8 @@ import numpy as np
 
 LITTLE = 0.1  # the paper does not say what little is
 ERRORS = 4
-# Measured, and against the paper's words: with a Gaussian signal both use more than F heads.
-COSTLY = {("gaussian", "softmax-1"), ("gaussian", "b-softmax")}
+# Measured, and against the paper's words: there more than F heads are at work.
+COSTLY = {("flipping", "softmax-1"), ("gaussian", "softmax-1"), ("gaussian", "b-softmax")}
 
 
 def over_starts(values):

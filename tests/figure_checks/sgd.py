@@ -3,8 +3,8 @@
 Few runs, and all entries and times of one run are correlated: an F test with honest degrees of freedom
 (one and runs - 1) could reject nothing. Instead the sign of each run's whole difference is flipped: if the
 noise is symmetric about zero, every choice of signs is equally likely, whatever the correlations. Runs of
-the same seed have the same random numbers, whatever the activation (their differences are correlated by up
-to 0.998), so they are flipped together. Enough choices of signs need enough seeds, others in each figure.
+the same seed and number (sgd.first_run) have the same random numbers, whatever the activation (their differences
+are correlated by up to 0.998), so they are flipped together.
 """
 
 import numpy as np
@@ -17,11 +17,11 @@ TIMES = 6
 class Runs:
     """Runs of one problem: times, SGD and flow of m at them, of shape (run, time, entry)."""
 
-    def __init__(self, label, data, dim):
+    def __init__(self, label, data, dim, number):
         data = data.isel(time=np.isfinite(data.tau.values).all(axis=0))
         flat = lambda x: x.values.reshape(*x.shape[:2], -1)
         self.label, self.dim, self.time = label, dim, data.tau.values[0]
-        self.seeds = tuple(data.seed.values)
+        self.seeds = tuple((int(seed), number) for seed in data.seed.values)
         self.sgd, self.flow = flat(data.sgd_m_t), flat(data.m_t)
         wanted = np.geomspace(self.time[-1] / 100, self.time[-1], TIMES)
         self.at = np.unique(np.abs(self.time[:, None] - wanted).argmin(axis=0))
@@ -44,10 +44,22 @@ def all_runs(load):
         data = load(name)
         if data is None:
             continue
-        dim = load.configuration(name)["sgd"]["dim"]
+        configuration = load.configuration(name)
+        dim = configuration["sgd"]["dim"]
+        numbers = first_runs(configuration)
         for activation in data.activation.values if "activation" in data.dims else [None]:
             part = data.sel(activation=activation) if activation else data
-            yield Runs(f"{name} {activation}" if activation else name, part, dim)
+            yield Runs(f"{name} {activation}" if activation else name, part, dim, numbers[activation])
+
+
+def first_runs(configuration):
+    """sgd.first_run of each activation."""
+    out = {None: configuration["sgd"]["first_run"]}
+    for axis in configuration["sweep"]["axis"]:
+        if "problem.activation" in axis["keys"]:
+            number = axis["keys"].index("sgd.first_run")
+            out |= {value[axis["keys"].index("problem.activation")]: value[number] for value in axis["values"]}
+    return out
 
 
 def alignment(off):
