@@ -6,6 +6,7 @@ a phone, a tablet and a desk. FOLDER: a real one, which must have all twenty fig
 
 import html
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -100,15 +101,18 @@ def browse(pages, work):
         frames += [f'<iframe name="{name}@{w}" src="{name}.html" style="width:{w}px;height:{h}px;border:0;display:block"></iframe>'
                    for w, h in SIZES]
     (work / "frames.html").write_text(COLLECT + "\n".join(frames))
-    done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={work / 'profile'}",
-                           "--no-first-run", "--virtual-time-budget=20000", "--dump-dom", (work / "frames.html").as_uri()],
-                          capture_output=True, text=True, timeout=120)
-    found = done.stdout.split("<pre id=\"measured\">")[-1].split("</pre>")[0]
-    measured = {}
-    for one in json.loads(html.unescape(found) or "[]"):
-        name, width = one["name"].split("@")
-        measured[name, int(width)] = one
-    if len(measured) != len(frames):
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
+               f"--user-data-dir={work / 'profile'}", "--virtual-time-budget=20000", "--dump-dom", (work / "frames.html").as_uri()]
+    for _ in range(2):  # a browser may stumble on a busy machine
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "HOME": str(work)})
+        found = done.stdout.split("<pre id=\"measured\">")[-1].split("</pre>")[0] if "<pre id=" in done.stdout else ""
+        measured = {}
+        for one in json.loads(html.unescape(found) or "[]"):
+            name, width = one["name"].split("@")
+            measured[name, int(width)] = one
+        if len(measured) == len(frames):
+            break
+    else:
         raise AssertionError(f"chromium measured {sorted(measured)} only: {done.stderr[-500:]}")
     return measured
 

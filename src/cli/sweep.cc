@@ -73,7 +73,7 @@ const Command& sweep_command() {
       "command goes on where it was stopped. Tasks run in parallel; the numbers do not depend on "
       "it.\n\n"
       "  [sweep]\n"
-      "  measure = [\"end\", \"bayes\"]   # end, bayes, flow, phases, pruning, similarity, "
+      "  measure = [\"end\", \"bayes\"]   # also flow, sgd, phases, pruning, similarity, "
       "attention\n"
       "  [[sweep.axis]]\n"
       "  key = \"problem.heads\"\n"
@@ -81,7 +81,12 @@ const Command& sweep_command() {
       "  [[sweep.axis]]\n"
       "  name = \"prior\"\n"
       "  keys = [\"problem.prior\", \"problem.nu\"]\n"
-      "  values = [[\"flipping\", 10.0], [\"gaussian\", 5.0]]\n\n"
+      "  values = [[\"flipping\", 10.0], [\"gaussian\", 5.0]]\n"
+      "  [[sweep.axis]]\n"
+      "  key = \"run.seed\"\n"
+      "  range = [1, 5]\n\n"
+      "A key of a list takes an index: problem.nu[2]. [sgd] and [compare] are read from the "
+      "file.\n\n"
       "example:\n"
       "  headflow sweep configs/sweep.toml --output sweep.nc\n",
       {"problem", "point", "run", "flow", "end", "result.output", "program"},
