@@ -71,6 +71,9 @@ def load(folder, name):
 
 def save(figure, path, formats=("png", "svg", "pdf")):
     """Writes path.png, path.svg and path.pdf; `path` has no suffix."""
+    # The layout is found once: it takes longer than the writing.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     for suffix in formats:
         figure.savefig(Path(f"{path}.{suffix}"), metadata=NO_DATE[suffix])
     plt.close(figure)
