@@ -112,7 +112,7 @@ class Plot(unittest.TestCase):
     def test_runs(self):
         self.assert_words(self.draw("flow"), "Flow: softmax-1", "refinement difference", "training time", "orthogonal part", "bias", "scale")
         self.assert_words(self.draw("sgd"), "SGD: softmax", "2 of 2 runs", "standard error")
-        self.assert_words(self.draw("compare"), "SGD over its limit", "run 1 of 1", "SGD (a batch)", ">flow<")
+        self.assert_words(self.draw("compare"), "SGD over its limit", "run 1 of 1", "SGD (a batch)", "<!-- flow -->")
 
     def test_sweeps(self):
         self.assert_words(self.draw("sweep"), "standard deviation over 2 seeds", "softmax-1", "Bayes risk", "loss along the flow",

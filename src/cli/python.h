@@ -17,7 +17,8 @@ std::string drawing_python();
 /// What to do if there is none.
 std::string how_to_draw();
 
-/// Runs a program to its end and returns its exit code; 127 if it cannot be started.
+/// Runs a program to its end, all its output on standard error (if not `silent`), and returns its
+/// exit code; 127 if it cannot be started.
 int run_program(const std::vector<std::string>& arguments, bool silent = false);
 
 }  // namespace headflow::cli
