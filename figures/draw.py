@@ -5,41 +5,29 @@ Pictures (png, svg, pdf) go to RESULTS_FOLDER/figures. Without names: all figure
 
 import importlib
 import sys
+import tomllib
 from multiprocessing import Pool
 from pathlib import Path
 
-SCRIPTS = {  # each has draw(folder, name), which returns the figure
-    "fig01": "sgd_over_flow",
-    "fig02": "planes_over_time",
-    "fig03": "planes",
-    "fig04": "overlaps",
-    "fig05": "losses",
-    "fig06": "attention_maps",
-    "fig07": "pruning",
-    "fig08": "redrawn_samples",
-    "fig09": "sgd_over_flow",
-    "fig10": "sgd_over_flow",
-    "fig11": "similarity",
-    "fig12": "planes",
-    "fig13": "planes",
-    "fig14": "planes",
-    "fig15": "planes",
-    "fig16": "planes",
-    "fig17": "planes",
-    "fig18": "planes",
-    "fig19": "directions",
-    "fig20": "overlaps",
-    "finite_rate": "finite_rate",
-}
+
+
+def figures_in(folder):
+    """Names and drawing scripts, from the configurations: fig05a.toml and fig05b.toml are fig05, and the first names the script."""
+    out = {}
+    for path in sorted((folder / "configs").glob("*.toml")):
+        name = path.stem[:5] if path.stem.startswith("fig") else path.stem
+        table = tomllib.loads(path.read_text()).get("figure", {})
+        out.setdefault(name, table.get("drawing", name))
+    return out
 
 
 def draw(task):
     """Draws one figure in a process of its own; returns its name and what went wrong."""
-    folder, name = task
+    folder, name, script = task
     try:
         from style import save  # here: the first import takes seconds, and may not be needed
 
-        save(importlib.import_module(SCRIPTS[name]).draw(folder, name), folder / "figures" / name)
+        save(importlib.import_module(script).draw(folder, name), folder / "figures" / name)
     except Exception as trouble:  # the others are drawn nevertheless
         return name, f"{type(trouble).__name__}: {trouble}".splitlines()[0]
     return name, None
@@ -53,10 +41,12 @@ def up_to_date(picture, inputs):
 def main():
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    folder, names = Path(sys.argv[1]), sys.argv[2:] or list(SCRIPTS)
+    folder = Path(sys.argv[1])
+    scripts = figures_in(folder)
+    names = sys.argv[2:] or list(scripts)
     for name in names:
-        if name not in SCRIPTS:
-            sys.exit(f"{name}: no such figure; there are {', '.join(SCRIPTS)}")
+        if name not in scripts:
+            sys.exit(f"{name}: no configuration in {folder / 'configs'}; headflow reproduce {name} --output {folder}")
     tasks = []
     for name in names:
         picture, data = folder / "figures" / f"{name}.png", list(folder.glob(f"{name}*.nc"))
@@ -65,7 +55,7 @@ def main():
         elif up_to_date(picture, [*data, *Path(__file__).parent.glob("*.py")]):
             print(f"{picture} is up to date")
         else:
-            tasks.append((folder, name))
+            tasks.append((folder, name, scripts[name]))
     (folder / "figures").mkdir(exist_ok=True, parents=True)
     failed = False
     with Pool(min(2, max(1, len(tasks)))) as pool:

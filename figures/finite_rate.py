@@ -9,8 +9,8 @@ LINES = {"": ("gradient flow", "#0072B2", "-"), "_kappa": (r"flow with $\kappa$"
          "_map": ("one-step map", "#009E73", ":")}
 
 
-def draw(folder):
-    data = load(folder, "finite_rate")
+def draw(folder, name):
+    data = load(folder, name)
     figure, rows = plt.subplots(data.sizes["batch"], 2, figsize=(10, 6.4), sharex=True)
     for axes, batch in zip(rows, data.batch.values):
         one = data.sel(batch=batch)

@@ -84,10 +84,6 @@ class Outcome:
         values = [entry.get(key) for key in keys] if isinstance(entry, dict) else []
         return next((value for value in values if isinstance(value, (int, float))), None)
 
-    def total_seconds(self):
-        """On the wall, over the stages that are recorded; None without any."""
-        return sum(self.seconds(stage) or 0 for stage in ("compute", "draw", "verify")) or None
-
     def programs(self):
         """Versions of the program that wrote the files."""
         return sorted({f"{a['program_version']}, commit {a.get('program_commit', 'unknown')}"

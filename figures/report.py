@@ -112,15 +112,18 @@ def verified(outcome):
 
 def footer(outcome):
     programs = outcome.programs()
-    total = outcome.total_seconds()
     drawn = sum(figure.picture is not None for figure in outcome.figures if figure.name in PAPER)
     parts = [f"{drawn} of {len(PAPER)} figures of the paper."]
     if programs:
         parts.append(f"Computed by headflow {html.escape('; '.join(programs))}.")
-    if total:
+    compute, draw, verify = map(outcome.seconds, ("compute", "draw", "verify"))
+    if compute:
         cores = (outcome.times.get("compute") or {}).get("cores")
-        parts.append(f"Computing, drawing and measuring took {duration(total)} in all"
-                     + (f" on {cores} cores; times of figures are processor time." if cores else "."))
+        on = f" on {cores} core{'s' * (cores != 1)}" if cores else ""
+        parts.append(f"The last run took {duration(compute)} to compute{on}" + (f" and {duration(draw)} to draw" if draw else "")
+                     + "; times of figures are processor time.")
+    if verify:
+        parts.append(f"Measuring the statements took {duration(verify)}.")
     return f"<footer><p>{' '.join(parts)}</p></footer>\n"
 
 

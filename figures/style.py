@@ -80,8 +80,8 @@ def save(figure, path, formats=("png", "svg", "pdf")):
 
 
 def number(x):
-    """2 rather than 2.0; three digits of what is not round."""
-    return f"{x:.3g}"
+    """2 rather than 2.0; three digits of what is not whole."""
+    return f"{x:.0f}" if x == round(x) and abs(x) < 1e5 else f"{x:.3g}"
 
 
 def power_of_ten(n):

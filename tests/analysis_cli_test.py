@@ -117,8 +117,20 @@ class Sweeps(unittest.TestCase):
         with xarray.open_dataset(other) as data:
             self.assertTrue(np.array_equal(mine, data.m.isel(run=0).values))
 
+    def test_other_numbers_of_a_list_are_those_of_the_file(self):
+        one_axis = SGD.replace("[problem]", "[problem]\nnu = [2.0, 9.0]").replace(
+            '[[sweep.axis]]\nname = "nu1"\nkey = "problem.nu[1]"\nvalues = [2.0]\n', "")
+        self.assertEqual(self.sweep(SGD).returncode, 0)
+        with xarray.open_dataset(self.path / "sgd.nc") as data:
+            both = data.m_t.isel(nu1=0).values
+        (self.path / "sgd.nc").unlink()
+        done = self.sweep(one_axis)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with xarray.open_dataset(self.path / "sgd.nc") as data:
+            self.assertTrue(np.array_equal(data.m_t.values, both))
+
     def test_mistakes_are_found_first(self):
-        for wrong, says in [(SGD.replace("nu[1]", "nu[3]"), "no problem.nu[1]"),
+        for wrong, says in [(SGD.replace("nu[1]", "nu[3]"), "problem.nu[1] is neither"),
                             (SGD.replace("outputs = 4", "outputs = 4\nruns = 2"), "sgd.runs"),
                             (SGD.replace("[sgd]", "[end]\nsearch = 'newt'\n[sgd]"), "newton")]:
             done = self.sweep(wrong)
@@ -174,6 +186,8 @@ class Reproduce(unittest.TestCase):
             self.assertGreater(picture.stat().st_size, 1000)
 
     def test_mistakes(self):
+        self.assertIn("must be one of", run("prune", *SMALL, "--search", "newt").stderr)
+        self.assertIn("must be positive", run("similarity", *SMALL, "--gradient", "-1").stderr)
         self.assertIn("must be one of", run("reproduce", "fig77").stderr)
         self.assertEqual(run("plot").returncode, 2)
 

@@ -15,6 +15,8 @@ namespace {
 
 using Quantities = std::vector<Quantity>;
 
+constexpr double kAtRest = 1e-3;  // gradient of a flow that has learnt what it will
+
 const Quantity& find(const Quantities& all, const std::string& name) {
   for (const Quantity& q : all) {
     if (q.name == name) return q;
@@ -39,6 +41,7 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
   session.take_recorded_start();
   const Problem problem(session.problem);
   session.flow.check();
+  session.check_end();
   print_notes(problem, call.quiet);
   catch_interrupts();
   std::optional<Quantities> measured;
@@ -115,20 +118,30 @@ void print_phases(const Quantities& all) {
                  &crossings = find(all, "excursions"), &signs = find(all, "signs");
   const double mean = find(all, "tau_u").values[0];
   if (!std::isnan(mean)) fmt::print("tau_u  {:.5g}  (the heads' mean grows)\n", mean);
-  fmt::print("direction  variance  tau_s      excursions\n");
+  const Quantity& vectors = find(all, "directions");
+  fmt::print("direction  variance  tau_s      excursions  in the hidden directions\n");
   for (std::size_t f = 0; f < tau.values.size(); ++f) {
-    fmt::print("{:>9}  {:>8.4g}  {:<9}  {}\n", f + 1, variance.values[f],
+    std::string vector;
+    for (std::size_t k = 0; k < tau.values.size(); ++k) {
+      vector += fmt::format(" {:.3g}", vectors.values[f * tau.values.size() + k]);
+    }
+    fmt::print("{:>9}  {:>8.4g}  {:<9}  {:<10} {}\n", f + 1, variance.values[f],
                std::isnan(tau.values[f]) ? "-" : fmt::format("{:.5g}", tau.values[f]),
-               crossings.values[f]);
+               crossings.values[f], vector);
   }
-  fmt::print("signs of the heads along the directions at the end of the flow\n");
+  fmt::print("signs of the heads along the directions at the end of the flow (.: not learnt)\n");
   for (std::size_t h = 0; h < signs.shape[0]; ++h) {
     fmt::print("  head {}: ", h + 1);
     for (std::size_t f = 0; f < signs.shape[1]; ++f) {
       const double x = signs.values[h * signs.shape[1] + f];
-      fmt::print(" {}", x > 0 ? '+' : x < 0 ? '-' : '0');
+      fmt::print(" {}", std::isnan(tau.values[f]) ? '.' : x > 0 ? '+' : x < 0 ? '-' : '0');
     }
     fmt::print("\n");
+  }
+  const double gradient = find(all, "flow_gradient").values[0];
+  if (gradient > kAtRest) {
+    fmt::print("the flow still moves (gradient {:.2g}): a longer --time may change all this\n",
+               gradient);
   }
 }
 

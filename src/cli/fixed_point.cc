@@ -18,6 +18,7 @@ int run(Invocation& call) {
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
   session.flow.check();
+  session.check_end();
   const Point start = session.flow_start(problem);
   FixedPointOptions options;
   options.gradient = session.end_gradient;

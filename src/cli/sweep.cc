@@ -29,12 +29,16 @@ int run(Invocation& call) {
   SweepOutcome outcome;
   {
     Progress progress(Progress::detect(call.quiet), "sweep");
+    bool first = true;
+    std::size_t kept = 0;  // from an earlier run: not part of the rate
     outcome = run_sweep(
         job, call.session.engine.threads,
         [&](std::size_t done, std::size_t all, const std::string& task) {
+          if (first) kept = done - 1;
+          first = false;
           progress.update(static_cast<double>(done) / static_cast<double>(all),
                           fmt::format("{} of {} tasks  {}", done, all, task),
-                          static_cast<double>(done), "tasks");
+                          static_cast<double>(done - kept), "tasks");
         },
         [] { return !interrupted(); });
   }

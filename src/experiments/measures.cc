@@ -255,6 +255,9 @@ void Task::phases_measure() {
     variance.push_back(s.dot(problem_.prior().covariance() * s));
   }
   add("variance", "eigenvalues of Cov theta", {"direction"}, {F()}, variance);
+  add("directions", "its eigenvectors", {"direction", "feature"}, {F(), F()},
+      flat(directions.transpose()));
+  add("flow_gradient", "norm of the gradient at the end of the flow", run.gradient_norm.back());
   add("tau_u", "time at which the heads' mean along E theta is half its largest",
       mean_growth_time(run, problem_.prior().mean()));
   add("tau_s",

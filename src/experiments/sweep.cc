@@ -10,7 +10,6 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
-#include "core/suggest.h"
 #include "experiments/sweep_file.h"
 #include "io/atomic_file.h"
 
@@ -44,14 +43,7 @@ void check_tasks(const SweepPlan& plan, const SweepOptions& options) {
       plan.apply(i, session);
       const Problem problem(session.problem);
       session.flow.check();
-      if (session.end_search != "newton" && session.end_search != "flow") {
-        throw OptionError("end.search", in_quotes(session.end_search),
-                          one_of({"newton", "flow"}, session.end_search));
-      }
-      if (session.end_gradient <= 0) {
-        throw OptionError("end.gradient", fmt::format("{}", session.end_gradient),
-                          "must be positive");
-      }
+      session.check_end();
       if (std::ranges::count(plan.measures, "sgd") > 0) {
         session.sgd.check(problem);
         if (session.sgd.runs != 1) {

@@ -132,6 +132,18 @@ bool as_number(const Value& value, double& x) {
   return false;
 }
 
+/// The numbers that a key holds now.
+std::vector<double> list_of(const Key& key) {
+  const std::string text = key.show();
+  Value value;
+  if (text.empty() || !to_value(*toml::parse("x = " + text).get("x"), value)) return {};
+  double x = 0;
+  if (as_number(value, x)) return {x};
+  const auto* matrix = std::get_if<Matrix>(&value);
+  if (!matrix || matrix->rows() != 1) return {};
+  return {matrix->data(), matrix->data() + matrix->size()};
+}
+
 void label(SweepAxis& axis) {
   bool numeric = axis.keys.size() == 1 && axis.labels.empty();
   for (const auto& point : axis.points) {
@@ -145,7 +157,10 @@ void label(SweepAxis& axis) {
     std::string text;
     for (const Value& value : point) {
       const auto* plain = std::get_if<std::string>(&value);
-      text += (text.empty() ? "" : " ") + (plain ? *plain : toml_text(value));
+      const auto* real = std::get_if<double>(&value);
+      text += (text.empty() ? "" : " ") + (plain  ? *plain
+                                           : real ? fmt::format("{:.6g}", *real)
+                                                  : toml_text(value));
     }
     axis.labels.push_back(text);
   }
@@ -223,17 +238,20 @@ void SweepPlan::apply(std::size_t task, Session& session) const {
       }
     }
   }
-  for (const auto& [key, elements] : lists) {
-    Matrix list(1, static_cast<Eigen::Index>(elements.size()));
-    for (Eigen::Index i = 0; i < list.size(); ++i) {
-      const auto found = elements.find(static_cast<std::size_t>(i) + 1);
-      if (found == elements.end()) {
-        throw Error(fmt::format("the axes give {0}[{1}] but no {0}[{2}]", key,
-                                elements.rbegin()->first, i + 1));
+  for (const auto& [name, elements] : lists) {
+    const Key& key = *session.keys.find(name);
+    const std::vector<double> before = list_of(key);
+    const std::size_t size = std::max(before.size(), elements.rbegin()->first);
+    Matrix list(1, static_cast<Eigen::Index>(size));
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto found = elements.find(i + 1);
+      if (found == elements.end() && i >= before.size()) {
+        throw Error(fmt::format("{0}[{1}] is an axis, but {0}[{2}] is neither an axis nor set",
+                                name, elements.rbegin()->first, i + 1));
       }
-      list(0, i) = found->second;
+      list(0, static_cast<Eigen::Index>(i)) = found == elements.end() ? before[i] : found->second;
     }
-    session.keys.set(*session.keys.find(key), Value(list), "axes of " + key);
+    session.keys.set(key, Value(list), "axes of " + name);
   }
 }
 

@@ -62,8 +62,8 @@ class Keys {
   void set(const Key& key, const Value& value, const std::string& origin);
   /// The key of that full name ("problem.heads"), or null.
   const Key* find(std::string_view full_name) const;
-  /// Reads a whole TOML file, but for the tables `left_out`; throws Error with file and line for the
-  /// first thing wrong.
+  /// Reads a whole TOML file, but for the tables `left_out`; throws Error with file and line for
+  /// the first thing wrong.
   void read_file(const std::string& path, const std::vector<std::string>& left_out = {});
 
   /// Where a key was set ("fig2.toml:3", "--tokens"); empty if nowhere.

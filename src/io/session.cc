@@ -1,6 +1,7 @@
 #include "io/session.h"
 
 #include "core/error.h"
+#include "core/suggest.h"
 #include "io/recorded_point.h"
 
 namespace headflow {
@@ -143,7 +144,7 @@ Session::Session() {
   keys.add("result", "save_init", save_init,
            "file for the start of sgd alone, as flow --init-from reads it");
   keys.add("result", "output", output,
-           "result file (netCDF; JSON for verify); for paper, a folder");
+           "result file (netCDF; JSON for verify); for reproduce, a folder; for plot, a picture");
 }
 
 void Session::take_recorded_start() {
@@ -169,6 +170,15 @@ void Session::take_recorded_start() {
   flow.init = "point";
   flow.init_from.clear();
   flow.init_run = 1;
+}
+
+void Session::check_end() const {
+  if (end_search != "newton" && end_search != "flow") {
+    throw OptionError("end.search", in_quotes(end_search), one_of({"newton", "flow"}, end_search));
+  }
+  if (!(end_gradient > 0)) {
+    throw OptionError("end.gradient", fmt::format("{}", end_gradient), "must be positive");
+  }
 }
 
 Point Session::flow_start(const Problem& checked) const {

@@ -60,6 +60,9 @@ struct Session {
   /// problem is made. Throws FileError and OptionError.
   void take_recorded_start();
 
+  /// Throws OptionError if [end] breaks a rule.
+  void check_end() const;
+
   /// Start of the flow, by flow.init.
   Point flow_start(const Problem& problem) const;
 };
