@@ -26,10 +26,27 @@ def duration(seconds):
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+LETTERS = {"tau": "τ", "nu": "ν", "theta": "θ", "gamma": "γ", "eta": "η", "kappa": "κ"}
+
+
+def typeset(text):
+    """tau_s, 10^5, 6e4 and >= as they are written by hand; the text is escaped."""
+    text = text.replace("&gt;=", "≥").replace("&lt;=", "≤")
+    text = re.sub(r"(?<![\w.])-(?=theta\b)", "−", text)
+    text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda m: LETTERS[m[1]], text)
+    text = re.sub(r"\b(\d+(?:\.\d+)?)e(-?)(\d+)\b", lambda m: f"{m[1]}·10^{m[2]}{m[3]}", text)
+    text = re.sub(r"(?<![\d.])1·10\^", "10^", text)
+    text = re.sub(r"\^(-?)(\d+)", lambda m: f"<sup>{'−' if m[1] else ''}{m[2]}</sup>", text)
+    return re.sub(r"(?<=[A-Za-zτνθ*])_(\w)\b", r"<sub>\1</sub>", text)
+
+
 def paragraphs(text):
     """Paragraphs between blank lines, `code` between backticks; all else is text."""
-    parts = (re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(part)) for part in re.split(r"\n\s*\n", text))
-    return "".join(f"<p>{part.strip()}</p>" for part in parts)
+    out = []
+    for part in re.split(r"\n\s*\n", text):
+        pieces = html.escape(part.strip()).split("`")
+        out.append("".join(f"<code>{piece}</code>" if i % 2 else typeset(piece) for i, piece in enumerate(pieces)))
+    return "".join(f"<p>{part}</p>" for part in out)
 
 
 def label(figure):
