@@ -42,7 +42,7 @@ def title_of(data, name):
 def value_of(data, name, i):
     """The i-th value of a dimension, as text: with its name if it is a number."""
     value = data[name].values[i] if name in data.coords else i + 1
-    return f"{title_of(data, name)} = {value:g}" if is_number(data, name) else str(value)
+    return f"{title_of(data, name)} = {value:.3g}" if is_number(data, name) else str(value)
 
 
 def combinations(data, names):

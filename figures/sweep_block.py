@@ -1,5 +1,7 @@
 """A part of the picture of a sweep: panels of one quantity, and its title."""
 
+import textwrap
+
 from sweep_axes import axes_of
 
 COLUMNS = 4
@@ -47,7 +49,8 @@ class Block:
                 cell.tick_params(labelleft=True)
             self.draw_panel(used[i] if self.cells > 1 else used[i][0], *panel, first=i == 0)
         self.finish(part, [cell for cell in axes.flat if cell.get_visible()])
-        part.suptitle(self.title, fontsize=10, x=0.01, ha="left", color="#444444")
+        width = int(13 * part.figure.get_size_inches()[0])  # letters of ten points in a line
+        part.suptitle(textwrap.fill(self.title, width), fontsize=10, x=0.01, ha="left", color="#444444")
 
     def legend(self, axes):
         """Beside a lone panel, where nothing is; else inside the first."""

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from style import HEADS, MARKERS, line_look
+from style import HEADS, MARKERS, line_look, number
 from sweep_axes import combinations, inner, is_number, roles, title_of, value_of, wants_log
 from sweep_block import Block, label_of
 
@@ -17,7 +17,9 @@ class Curves(Block):
         self.x, self.lines, rest = roles(data, [d for d in axes if d in data[name].dims], x, lines)
         self.layout(list(combinations(data, rest)))
         if self.seed in data[name].dims:
-            self.title += f"; mean and standard deviation over {data.sizes[self.seed]} seeds"
+            missing = data[name].isnull()
+            some = bool((missing.any(self.seed) & ~missing.all(self.seed)).any())
+            self.title += f"; mean and standard deviation over {'those of ' * some}{data.sizes[self.seed]} seeds{' that have it' * some}"
         elif f"{name}_error" in data:
             self.title += "; bars: its error"
         bad = int((data.converged == 0).sum()) if name == "loss" and "converged" in data else 0
@@ -27,7 +29,8 @@ class Curves(Block):
     def mean_and_bar(self, name, place):
         values = self.data[name].isel({k: i for k, i in place.items() if k in self.data[name].dims})
         if self.seed in values.dims:
-            return values.mean(self.seed).values.squeeze(), values.std(self.seed).values.squeeze()
+            several = values.notnull().sum(self.seed) > 1  # one value has no spread
+            return values.mean(self.seed).values.squeeze(), values.std(self.seed).where(several).values.squeeze()
         error = f"{name}_error"
         bar = self.data[error].isel({k: i for k, i in place.items() if k in self.data[error].dims}) if error in self.data else None
         return values.values.squeeze(), None if bar is None else bar.values.squeeze()
@@ -77,7 +80,7 @@ class Curves(Block):
         elif wants_log(x):
             axes.set_xscale("log")
             if len(x) <= 8:  # the values themselves, not powers of ten
-                axes.set_xticks(x, [f"{value:g}" for value in x])
+                axes.set_xticks(x, [number(value) for value in x])
                 axes.minorticks_off()
         elif np.all(x == np.round(x)):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -105,7 +108,7 @@ class Map(Block):
         image = axes.imshow(grid, origin="lower", aspect="auto", cmap="viridis", **self.range)
         for name, axis, set_ticks in ((x, axes.xaxis, axes.set_xticks), (y, axes.yaxis, axes.set_yticks)):
             step = -(-self.data.sizes[name] // 8)
-            set_ticks(np.arange(self.data.sizes[name])[::step], [f"{value:.3g}" for value in self.data[name].values[::step]])
+            set_ticks(np.arange(self.data.sizes[name])[::step], [number(value) for value in self.data[name].values[::step]])
             axis.set_label_text(title_of(self.data, name))
         axes.grid(False)
         axes.set_title(text, fontsize=9)
