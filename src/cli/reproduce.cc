@@ -10,11 +10,12 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/python.h"
+#include "cli/sweep_progress.h"
 #include "core/error.h"
+#include "core/parallel.h"
 #include "core/suggest.h"
 #include "experiments/sweep.h"
 #include "io/atomic_file.h"
-#include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
@@ -153,24 +154,9 @@ int run(Invocation& call) {
     fs::copy_file(file, folder + "/configs/" + file.filename().string(),
                   fs::copy_options::overwrite_existing);
   }
-  catch_interrupts();
   const auto begin = Clock::now();
-  std::vector<SweepOutcome> outcomes;
-  {
-    Progress progress(Progress::detect(call.quiet), "reproduce");
-    bool first = true;
-    std::size_t kept = 0;  // from an earlier run: not part of the rate
-    outcomes = run_sweeps(
-        paper.jobs, call.session.engine.threads,
-        [&](std::size_t done, std::size_t all, const std::string& task) {
-          if (first) kept = done - 1;
-          first = false;
-          progress.update(static_cast<double>(done) / static_cast<double>(all),
-                          fmt::format("{} of {} tasks  {}", done, all, task),
-                          static_cast<double>(done - kept), "tasks");
-        },
-        [] { return !interrupted(); });
-  }
+  const std::vector<SweepOutcome> outcomes =
+      sweep_with_progress(paper.jobs, call.session.engine.threads, "reproduce", call.quiet);
   const double seconds = seconds_since(begin);
   auto report = nlohmann::ordered_json::array();
   bool whole = true;

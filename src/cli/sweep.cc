@@ -4,8 +4,8 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/sweep_progress.h"
 #include "core/error.h"
-#include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
@@ -25,23 +25,8 @@ int run(Invocation& call) {
       session.keys.set_text(*session.keys.find(name), text, "flag");
     }
   };
-  catch_interrupts();
-  SweepOutcome outcome;
-  {
-    Progress progress(Progress::detect(call.quiet), "sweep");
-    bool first = true;
-    std::size_t kept = 0;  // from an earlier run: not part of the rate
-    outcome = run_sweep(
-        job, call.session.engine.threads,
-        [&](std::size_t done, std::size_t all, const std::string& task) {
-          if (first) kept = done - 1;
-          first = false;
-          progress.update(static_cast<double>(done) / static_cast<double>(all),
-                          fmt::format("{} of {} tasks  {}", done, all, task),
-                          static_cast<double>(done - kept), "tasks");
-        },
-        [] { return !interrupted(); });
-  }
+  const SweepOutcome outcome =
+      sweep_with_progress({job}, call.session.engine.threads, "sweep", call.quiet).front();
   const bool whole = outcome.done == outcome.tasks;
   if (call.json) {
     const nlohmann::ordered_json out = {{"tasks", outcome.tasks},

@@ -216,9 +216,4 @@ std::vector<SweepOutcome> run_sweeps(const std::vector<SweepJob>& jobs, int thre
   return out;
 }
 
-SweepOutcome run_sweep(const SweepJob& job, int threads, const SweepObserver& observer,
-                       const GoOn& go_on) {
-  return run_sweeps({job}, threads, observer, go_on).front();
-}
-
 }  // namespace headflow

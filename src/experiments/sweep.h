@@ -48,7 +48,5 @@ using SweepObserver = std::function<void(std::size_t, std::size_t, const std::st
 /// loses the tasks in flight.
 std::vector<SweepOutcome> run_sweeps(const std::vector<SweepJob>& jobs, int threads,
                                      const SweepObserver& observer, const GoOn& go_on);
-SweepOutcome run_sweep(const SweepJob& job, int threads, const SweepObserver& observer,
-                       const GoOn& go_on);
 
 }  // namespace headflow
