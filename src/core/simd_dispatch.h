@@ -8,7 +8,7 @@
 #include <hwy/detect_targets.h>
 
 #undef HWY_DISABLED_TARGETS
-#ifdef HEADFLOW_SANITIZE  // the same code with other lane counts: one vector target will do
+#ifdef HEADFLOW_ONE_TARGET  // and the baseline, which Highway always keeps
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3)
 #else
 #define HWY_DISABLED_TARGETS HWY_SSSE3
