@@ -44,10 +44,13 @@ class FlowField {
     const Eigen::Map<const Vector> state(y, point_.size());
     if (!state.allFinite() || state.cwiseAbs().maxCoeff() > kDiverged) return false;
     const Point& point = unpack(y);
-    engine_.evaluate(point, request_, evaluation_);
     ++evaluations_;
+    try {
+      engine_.evaluate(point, request_, evaluation_);
+    } catch (const NotFinite&) {
+      return false;
+    }
     Point& grad = evaluation_.grad;
-    if (!std::isfinite(evaluation_.loss) || !grad.all_finite()) return false;
     if (kappa_ > 0) {
       const Matrix half = grad.R * point.R.transpose();
       // Euler's step with the last term is the map: with G = grad_R E and its rate gamma,
