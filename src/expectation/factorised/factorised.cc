@@ -21,7 +21,7 @@ constexpr double kRounding = 2e-14;
 constexpr double kFewestDigits = 3.0;
 constexpr int kMostAttempts = 6;
 constexpr double kMostSpare = 3.0;  // digits that are given back if they turn out not to be needed
-constexpr double kMostAdapting = 3 * factorised::kMostWork;
+constexpr double kMostAdapting = 2 * factorised::kMostWork;
 constexpr double kMargin = 0.5;  // of the tolerance, for what is left: the point will move
 
 const GaussianMixture& mixture(const Problem& problem) {

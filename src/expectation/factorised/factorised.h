@@ -22,7 +22,7 @@ namespace headflow {
 /// finer rule, and that one by sum rules that hold exactly (Quadrature's defect); where the
 /// tolerance cannot be reached the reported error says so. Cost: for softmax O(H^2 K) small matrix
 /// products with K components of the prior; at most kMostWork values of integrands in an
-/// evaluation, three times as many to adapt, and about a gigabyte.
+/// evaluation, twice as many to adapt, and about a gigabyte.
 class Factorised final : public Engine {
  public:
   /// Throws OptionError if `why_not` has something to say.

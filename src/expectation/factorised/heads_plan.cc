@@ -183,12 +183,13 @@ std::optional<HeadsPlan> plan_heads(const QuadratureProblem& problem, const Toke
 }
 
 double HeadsPlan::cost(int heads, int components) const {
-  // A value of a pair is 16 products, one of a table an exponential and 4 products a polynomial.
-  const double n = nodes, C = components;
-  double sum = heads * C * z.size() * n * (1 + terms / 4.0);
+  // A value of a pair is 16 products. One of a table is an exponential, two in logarithms, with
+  // its derivatives, and 4 products a polynomial.
+  const double n = nodes, C = components, exponential = moderate ? 1.5 : 3.0;
+  double sum = heads * C * z.size() * n * (exponential + (terms > 1 ? terms / 4.0 : 0.0));
   for (const PairPlan& pair : pairs) {
     sum += C * pair.rank * n * n;
-    if (pair.conditional) sum += C * pair.rank * pair.second.size() * n;
+    if (pair.conditional) sum += exponential * C * pair.rank * pair.second.size() * n;
   }
   return sum;
 }

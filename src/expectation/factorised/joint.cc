@@ -471,7 +471,8 @@ std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
   const int n = static_cast<int>(std::ceil(1 + digits * (0.62 + law.deviation() / 10)));
   const Rule rule = law.deviation() < 1.1 ? gauss_nodes(law, n, digits)
                                           : trapezoid_nodes(law, digits, kMostPoints);
-  if (rule.size() == 0 || nodes * rule.size() > problem.most_work) return nullptr;
+  const double exponentials = law.high() - law.low() < kLargestLog ? 1.0 : 2.0;
+  if (rule.size() == 0 || exponentials * nodes * rule.size() > problem.most_work) return nullptr;
   plan.centre = rule.x[at(rule.size() / 2)];
   for (const double u : rule.x) {
     plan.u.push_back(u - plan.centre);

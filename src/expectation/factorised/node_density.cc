@@ -113,7 +113,8 @@ Rule gauss_nodes(const NodeDensity& law, int n, double digits) {
 Rule trapezoid_nodes(const NodeDensity& law, double digits, int most) {
   const Quantiles q = quantiles(law, 0.1 * std::exp(-digits));
   const double stretch = law.deviation() < 4 ? 0.3 : 0.0;
-  const auto u_of = [&](double t) { return t - stretch * std::exp(q.tenth - t); };
+  const auto pull = [&](double t) { return stretch > 0 ? stretch * std::exp(q.tenth - t) : 0.0; };
+  const auto u_of = [&](double t) { return t - pull(t); };
   double from = std::min(q.low, q.tenth);  // u_of(from) <= q.low
   for (double above = q.tenth; stretch > 0 && above - from > 0.01;) {
     const double half = (from + above) / 2;
@@ -130,7 +131,7 @@ Rule trapezoid_nodes(const NodeDensity& law, double digits, int most) {
   const double least = 1e-3 * std::exp(-digits) / n;
   Rule rule;
   for (std::size_t i = 0; i < t.size(); ++i) {
-    const double w = (q.high - from) / (n - 1) * (1 + stretch * std::exp(q.tenth - t[i]));
+    const double w = (q.high - from) / (n - 1) * (1 + pull(t[i]));
     if (n > kFew && w * density[i] < least) continue;
     rule.x.push_back(u[i]);
     rule.w.push_back(w);
