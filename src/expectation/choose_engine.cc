@@ -16,9 +16,10 @@ namespace {
 
 // What auto will ask for: samples, and samples times the scores of one, some seconds.
 constexpr double kMostSamples = 1 << 22;
-constexpr double kMostSampledWork = 1e9;
+constexpr double kMostSampledWork = 2e8;
 constexpr double kTrial = 1 << 13;
-constexpr double kMostTrialWork = 1e8;
+constexpr double kMostTrialWork = 5e7;
+constexpr double kUnseen = 3;          // times 1/N: a probability that N samples do not show
 constexpr double kFewestSamples = 64;  // an error needs them
 
 /// An engine, what it would cost and how well it would do.
@@ -57,10 +58,10 @@ Candidate without_samples(const Problem& problem, const EngineOptions& options,
   return out;
 }
 
-/// Scores, and noise, of one sample; a point of qmc uses its noise for itself alone.
+/// Scores, and noise, of one sample; a point of qmc is four samples or more.
 double work_of_sample(const Problem& problem, bool shared_noise) {
   const double scores = problem.H(), noise = problem.H() + problem.F();
-  return problem.L() * (shared_noise ? scores + noise / kMaxPlacements : scores + noise);
+  return problem.L() * (shared_noise ? scores + noise / kMaxPlacements : 4 * scores + noise);
 }
 
 /// mc or qmc with as many samples as the tolerance takes, by a trial and the rate of convergence;
@@ -83,11 +84,14 @@ Candidate sampled(const Problem& problem, EngineOptions options, const Point& po
     trial.evaluate(point, {.gradient_error = true}, result);
     const double error = 2 * largest_error(result);
     const auto tried = static_cast<double>(trial.samples());
-    const double needed = tried * std::pow(std::max(error / options.tolerance, 1e-3), 1 / rate);
+    const double needed =
+        std::max(tried * std::pow(std::max(error / options.tolerance, 1e-3), 1 / rate),
+                 kUnseen / options.tolerance);
     const double most = std::max(tried, std::min(kMostSamples, kMostSampledWork / work));
     const double samples = std::clamp(1.3 * needed, std::min(1024.0, most), most);
     options.samples = static_cast<std::int64_t>(samples);
-    out.error = error * std::pow(tried / samples, rate);
+    // Samples that all agree show only that what differs is rare.
+    out.error = std::max(error * std::pow(tried / samples, rate), kUnseen / samples);
     out.cost = samples * problem.H() * problem.L();
   } catch (const Error& failure) {  // numbers that overflow, too little memory
     out.description = failure.what();
