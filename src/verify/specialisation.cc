@@ -1,7 +1,6 @@
 // The Hessian during specialisation: lemma III.2, in full lemma A.6. The paper gives signs; the
 // closed forms are those of theory/specialisation.h.
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 
 #include "analysis/growth.h"
@@ -74,7 +73,7 @@ std::vector<Row> orthogonal_growth() {
     for (const int i : {0, 1}) {
       const auto engine = quadrature(Problem(options), i == 0 ? 1e-11 : 1e-8);
       const Matrix block = growth_block(*engine, 0.1 * u);
-      const Eigen::SelfAdjointEigenSolver<Matrix> solver(block);
+      const SymmetricEigen solver(block);
       overlap[i] = std::abs(solver.eigenvectors().col(0).dot(along));
       slower[i] = along.dot(block * along) - across.dot(block * across);
     }
