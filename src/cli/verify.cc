@@ -154,9 +154,9 @@ const Command& verify_command() {
   static const Command command{
       "verify",
       "measure every statement of the paper",
-      "Measures the propositions, lemmas and claims of the paper and its errata, each against a\n"
-      "prediction: measured +- error, and whether it holds, holds as corrected (what is printed\n"
-      "does not) or fails. docs/theory.md says how each is measured. The table shows for each\n"
+      "Measures the propositions, lemmas and claims of the paper (version 1) and its errata, each\n"
+      "against a prediction: measured +- error, and whether it holds, holds as corrected (what is\n"
+      "printed does not) or fails. docs/theory.md says how each is measured. The table shows for each\n"
       "statement the setting that comes closest to failing; --json has all of them. An equality\n"
       "holds within four errors (and a stated slack where the statement is approximate), an\n"
       "inequality if it is true by four errors. Each row names the smallest wrong value that a\n"
