@@ -6,6 +6,8 @@
 #include <chrono>
 #include <numeric>
 
+#include "core/checksum.h"
+#include "core/error.h"
 #include "io/netcdf_file.h"
 
 namespace headflow {
@@ -53,6 +55,8 @@ void write_provenance(NetcdfWriter& file, const std::string& title, const std::s
   file.attribute("program_commit", program_commit());
   file.attribute("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
   file.attribute("configuration", provenance.configuration);
+  file.attribute("configuration_hash",
+                 fmt::format("fnv1a-64 {:016x}", checksum_of(provenance.configuration)));
   file.attribute("command", provenance.command);
   file.attribute("seed", provenance.seed);
 }
@@ -123,9 +127,16 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
 
 bool is_result_of(const std::string& path, const std::string& configuration) {
   const std::string commit = program_commit();
-  return !commit.ends_with("-dirty") && read_attribute(path, "configuration") == configuration &&
-         read_attribute(path, "program_version") == program_version() &&
-         read_attribute(path, "program_commit") == commit;
+  if (commit.ends_with("-dirty") || read_attribute(path, "configuration") != configuration ||
+      read_attribute(path, "program_version") != program_version() ||
+      read_attribute(path, "program_commit") != commit) {
+    return false;
+  }
+  try {
+    return NetcdfReader(path).verify();
+  } catch (const Error&) {
+    return false;  // damaged: as if it were not there
+  }
 }
 
 }  // namespace headflow
