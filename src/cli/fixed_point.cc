@@ -57,7 +57,7 @@ int run(Invocation& call) {
         {"error_kind", found.error_kind},
         {"seed", session.engine.seed},
         {"message", found.message}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   } else {
     fmt::print("{}\nloss  {:.10f} +- {:.2g}  ({})\n", found.message, found.loss, found.loss_error,
                found.error_kind);

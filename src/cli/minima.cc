@@ -53,7 +53,7 @@ int run(Invocation& call) {
                                         {"paper_starts", minima.paper_starts},
                                         {"failed", minima.failed},
                                         {"seed", session.engine.seed}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   } else {
     fmt::print("{:>14}  {:>8}  {:>5}  {:>6}  {:>10}  {}\n", "loss", "+-", "index", "starts",
                "of the law", "rows of m");

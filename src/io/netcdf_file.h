@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -41,7 +42,8 @@ class NetcdfWriter {
   int id_ = -1;
 };
 
-/// A netCDF file opened for reading. Everything throws FileError, naming the file.
+/// A netCDF file opened for reading: a regular file, never an address. Everything throws FileError,
+/// naming the file. No more memory is taken than the file is large, whatever sizes it claims.
 class NetcdfReader {
  public:
   explicit NetcdfReader(const std::string& path);
@@ -65,6 +67,7 @@ class NetcdfReader {
  private:
   [[noreturn]] void fail(const std::string& what) const;
   std::string path_;
+  std::uintmax_t bytes_ = 0;  ///< size of the file
   int id_ = -1;
 };
 
