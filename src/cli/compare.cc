@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "io/atomic_file.h"
+#include "io/checkpoint_file.h"
 #include "io/comparison_file.h"
 #include "sgd/limit.h"
 
@@ -83,16 +84,12 @@ int run_comparison(Invocation& call, const std::string& label) {
   settle_length(session);
   const auto begin = std::chrono::steady_clock::now();
   const Problem problem = sgd_problem(session);
-  session.sgd.check(problem);
+  session.sgd.check(problem, session.engine.threads);
   const std::vector<std::string> names = theory_names(session.theory);
   print_notes(problem, call.quiet);
   SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
   const auto stopped = [&] {
-    if (!call.quiet) {
-      fmt::print(stderr, "interrupted; {}\n",
-                 session.output.empty() ? "without --output nothing was kept"
-                                        : "run the same command again to go on");
-    }
+    fmt::print(stderr, "{}\n", after_interrupt(session, runs));
     return kInterrupted;
   };
   if (runs.summary.outcome == "interrupted") return stopped();
@@ -107,7 +104,7 @@ int run_comparison(Invocation& call, const std::string& label) {
     write_comparison(session.output, problem, session.sgd, runs.output_steps, runs.recorded,
                      runs.population, runs.summary, theories,
                      {session.compare_configuration(), call.command_line, session.engine.seed});
-    discard_checkpoint(session);
+    discard_checkpoints(session.output);
   }
   auto all = nlohmann::ordered_json::array();
   for (const Theory& theory : theories) {
@@ -149,7 +146,7 @@ int run_comparison(Invocation& call, const std::string& label) {
                                         {"seed", session.engine.seed},
                                         {"seconds", runs.summary.seconds},
                                         {"output", session.output}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet && !session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
   return runs.summary.outcome == "diverged" ? kDiverged : kSuccess;

@@ -115,7 +115,7 @@ End Task::end_by_newton() const {
           found.error_kind,
           found.gradient_norm,
           found.time,
-          static_cast<double>(found.index),
+          found.index ? *found.index : std::nan(""),
           found.converged};
 }
 
@@ -178,8 +178,7 @@ void Task::sgd_measure() {
   const auto starts = Sgd::starts(problem, session_.sgd, session_.engine.seed);
   Sgd sgd(problem, session_.sgd, session_.engine.seed, 1, starts);
   while (!sgd.finished()) {
-    sgd.advance();
-    if (!go_on_()) throw Stopped();
+    if (!sgd.advance(go_on_) || !go_on_()) throw Stopped();
   }
   const std::vector<SgdRecord>& records = sgd.recorded().front();
   std::vector<std::int64_t> steps = sgd.output_steps();

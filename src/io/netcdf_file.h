@@ -51,8 +51,9 @@ class NetcdfWriter {
   std::map<std::string, std::uint64_t> checksums_;  ///< of the variables
 };
 
-/// A netCDF file opened for reading. Everything throws FileError, naming the file. Dimensions that
-/// older formats called otherwise (head, head2) go by their names of today.
+/// A netCDF file opened for reading: a regular file, never an address. Everything throws FileError,
+/// naming the file. No more memory is taken than the file is large, whatever sizes it claims.
+/// Dimensions that older formats called otherwise (head, head2) go by their names of today.
 class NetcdfReader {
  public:
   explicit NetcdfReader(const std::string& path);
@@ -85,6 +86,7 @@ class NetcdfReader {
   std::uint64_t checksum(int variable) const;
   std::string path_;
   std::vector<char> content_;  ///< of a file in memory
+  std::uintmax_t bytes_ = 0;   ///< size of the file
   int id_ = -1;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 
 #include <chrono>
+#include <fstream>
 #include <numeric>
 
 #include "core/checksum.h"
@@ -63,6 +64,21 @@ void write_provenance(NetcdfWriter& file, const std::string& title, const std::s
 
 std::string program_version() { return HEADFLOW_VERSION; }
 std::string program_commit() { return HEADFLOW_COMMIT; }
+
+std::string build_identity() {
+  static const std::string identity = [] {
+    std::string out = fmt::format("{} {}", program_version(), program_commit());
+    if (!program_commit().ends_with("-dirty") && program_commit() != "unknown") return out;
+    std::ifstream program("/proc/self/exe", std::ios::binary);
+    Checksum sum;
+    std::vector<char> piece(1 << 20);
+    while (program.read(piece.data(), std::ssize(piece)), program.gcount() > 0) {
+      sum.add(piece.data(), static_cast<std::size_t>(program.gcount()));
+    }
+    return out + fmt::format(" {:016x}", sum.value());
+  }();
+  return identity;
+}
 
 void write_flow_result(const std::string& path, const Engine& engine, const Trajectory& trajectory,
                        const FlowSummary& summary, const Provenance& provenance) {

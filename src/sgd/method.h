@@ -5,7 +5,6 @@
 // and b, v likewise. Two methods draw from the same law: `reduced` (reduced.cc) never forms a
 // vector of dimension D, `direct` (direct.cc) does nothing else.
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,16 +28,13 @@ struct BatchLoss {
   double error = 0;  ///< standard error of the mean over the batch
 };
 
-/// Asked every few samples, by any of the threads; false: stop.
-using GoOn = std::function<bool()>;
-
 class SgdMethod {
  public:
   virtual ~SgdMethod() = default;
 
   /// Takes the step number `step` (from 0). The batch is a pure function of seed, run and step:
-  /// the same bits whatever the number of threads, and after a restart. False if it was asked to
-  /// stop: the state is then that before the step.
+  /// the same bits whatever the number of threads, and after a restart. go_on is asked every few
+  /// samples; false if it said no: the state is then that before the step.
   virtual bool try_step(std::int64_t step, const GoOn& go_on, BatchLoss& loss) = 0;
   BatchLoss step(std::int64_t step) {
     BatchLoss loss;
