@@ -38,7 +38,7 @@ nlohmann::ordered_json to_json(const Quantity& q, std::size_t dimension, std::si
 int analyse(Invocation& call, const std::vector<std::string>& measures,
             void (*print)(const Quantities&)) {
   Session& session = call.session;
-  session.take_recorded_start();
+  print_note(session.take_recorded_start(), call.quiet);
   const Problem problem(session.problem);
   session.flow.check();
   session.check_end();
@@ -58,7 +58,7 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
       out[q.name] = to_json(q, 0, at);
     }
     out["seed"] = session.engine.seed;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   } else {
     print(*measured);
   }
