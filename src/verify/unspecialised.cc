@@ -24,8 +24,8 @@ Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uin
   start.R = law.Lambda;
   start.v = 1;
   FlowOptions flow;
-  flow.time = 5;
-  flow.outputs = 50;
+  flow.time = 8;
+  flow.outputs = 80;
   Trajectory t;
   integrate_flow(*make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, t);
   std::vector<double> along;
