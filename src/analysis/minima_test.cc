@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/effort.h"
 #include "support/problems.h"
 
 namespace headflow {
@@ -38,9 +39,7 @@ TEST(Minima, SameUpToSymmetries) {
 // Two softmax heads on the flipping spike: one minimum, from everywhere, and the same bits for any
 // number of threads.
 TEST(Minima, OfTwoHeads) {
-#ifdef HEADFLOW_SANITIZE
-  GTEST_SKIP() << "runs in Release; minutes under sanitizers";
-#endif
+  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "minutes with sanitizers";
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
   MinimaOptions options;
   options.starts = 10;

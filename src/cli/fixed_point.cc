@@ -12,7 +12,7 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_fixed_point(Invocation& call) {
   Session& session = call.session;
   session.take_recorded_start();
   const Problem problem(session.problem);
@@ -95,7 +95,7 @@ const Command& fixed_point_command() {
        "flow.rtol", "flow.atol", "end.gradient", "run", "program"},
       true,
       nullptr,
-      run};
+      run_fixed_point};
   return command;
 }
 

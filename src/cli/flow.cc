@@ -36,7 +36,7 @@ std::vector<std::string> unused_start(const Session& session) {
   return notes;
 }
 
-int run(Invocation& call) {
+int run_flow(Invocation& call) {
   Session& session = call.session;
   session.flow.check();
   const std::vector<std::string> notes = unused_start(session);
@@ -134,7 +134,7 @@ const Command& flow_command() {
       {"problem", "flow", "point", "run", "result.output", "program"},
       true,
       nullptr,
-      run};
+      run_flow};
   return command;
 }
 

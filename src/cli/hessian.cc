@@ -78,7 +78,7 @@ double trained_norm(const Problem& problem, Point grad) {
   return grad.norm();
 }
 
-int run(Invocation& call) {
+int run_hessian(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
@@ -194,7 +194,7 @@ const Command& hessian_command() {
       {"problem", "hessian", "point", "sgd.dim", "run", "program"},
       true,
       nullptr,
-      run};
+      run_hessian};
   return command;
 }
 

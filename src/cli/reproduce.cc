@@ -143,7 +143,7 @@ int draw(const Invocation& call, const std::string& folder, const std::set<std::
   return run_program(arguments, call.quiet) == 0 ? kSuccess : kInternalError;
 }
 
-int run(Invocation& call) {
+int run_reproduce(Invocation& call) {
   const std::string folder = call.session.output.empty() ? "out/paper" : call.session.output;
   const Paper paper = plan(call, folder);
   std::error_code error;
@@ -210,7 +210,7 @@ const Command& reproduce_command() {
       .sections = {"result.output", "program"},
       .takes_file = false,
       .only = nullptr,
-      .run = run,
+      .run = run_reproduce,
       .names = "Figures, as in fig02 fig05; default all"};
   return command;
 }

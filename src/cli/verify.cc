@@ -23,7 +23,7 @@ const char* symbol(Relation relation) {
   return "";
 }
 
-nlohmann::ordered_json to_json(const Row& row) {
+nlohmann::ordered_json row_json(const Row& row) {
   nlohmann::ordered_json out = {{"id", row.id},
                                 {"statement", row.statement},
                                 {"setting", row.setting},
@@ -79,7 +79,7 @@ void print_statement(const std::vector<const Row*>& rows) {
              rows.size() > 1 ? fmt::format(" (the worst of {} settings)", rows.size()) : "");
 }
 
-int run(Invocation& call) {
+int run_verify(Invocation& call) {
   const std::vector<Claim> claims = select_claims(paper_claims(), call.only);
   if (!call.session.output.empty()) check_writable(call.session.output);
   catch_interrupts();
@@ -102,7 +102,7 @@ int run(Invocation& call) {
     corrected += row.verdict() == Verdict::corrected;
     fails += row.verdict() == Verdict::fails;
     unexpected += !row.as_expected();
-    all.push_back(to_json(row));
+    all.push_back(row_json(row));
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -161,7 +161,7 @@ const Command& verify_command() {
       {"result.output", "program"},
       false,
       "Only these statements, as in --only III.4,A.1 or --only 'Erratum 7'",
-      run};
+      run_verify};
   return command;
 }
 
