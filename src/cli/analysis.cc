@@ -39,7 +39,7 @@ nlohmann::ordered_json quantity_json(const Quantity& q, std::size_t dimension, s
 int analyse(Invocation& call, const std::vector<std::string>& measures,
             void (*print)(const Quantities&)) {
   Session& session = call.session;
-  session.take_recorded_start();
+  print_note(session.take_recorded_start(), call.quiet);
   const Problem problem(session.problem);
   session.flow.check();
   session.check_end();
@@ -59,7 +59,7 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
       out[q.name] = quantity_json(q, 0, at);
     }
     out["seed"] = session.engine.seed;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   } else {
     print(*measured);
   }

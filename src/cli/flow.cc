@@ -40,7 +40,7 @@ int run_flow(Invocation& call) {
   Session& session = call.session;
   session.flow.check();
   const std::vector<std::string> notes = unused_start(session);
-  session.take_recorded_start();
+  print_note(session.take_recorded_start(), call.quiet);
   const Problem problem(session.problem);
   const Point start = session.flow_start(problem);
   if (session.output.empty() && !call.json) {
@@ -84,7 +84,7 @@ int run_flow(Invocation& call) {
                                         {"seed", session.engine.seed},
                                         {"seconds", summary.seconds},
                                         {"output", session.output}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     fmt::print(stderr, "{}\nloss {:.6f} +- {:.2g} at tau = {:g}\n", summary.brief(),

@@ -93,10 +93,12 @@ RecordedPoint read_recorded_point(const std::string& path, int run) {
     throw OptionError("flow.init_run", fmt::format("{}", run),
                       fmt::format("must be 1: {} holds one run", path));
   }
+  const bool verified = file.verify();
   const FirstTime start(file, path, sgd, run);
   const Eigen::Index H = start.heads(), F = start.features();
 
   RecordedPoint out;
+  out.verified = verified;
   out.user.m = start.read("m", {"attention_head", "feature"}, H, F);
   out.user.b = start.read("b", {"attention_head"}, 1, H).row(0);
   out.user.v = start.read("v", {}, 1, 1)(0, 0);

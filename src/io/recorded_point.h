@@ -11,6 +11,7 @@ namespace headflow {
 struct RecordedPoint {
   Point user;
   Matrix p;
+  bool verified = true;  ///< false: the file has no checksum
 };
 
 /// Reads it from a result file of `headflow flow`, or from run number `run` (from 1) of a

@@ -147,8 +147,8 @@ Session::Session() {
            "result file (netCDF; JSON for verify); for reproduce, a folder; for plot, a picture");
 }
 
-void Session::take_recorded_start() {
-  if (flow.init_from.empty()) return;
+std::string Session::take_recorded_start() {
+  if (flow.init_from.empty()) return "";
   ProblemOptions without_p = problem;
   without_p.p.reset();
   static_cast<void>(Problem(without_p));  // its rules come first: the file must fit a good problem
@@ -167,9 +167,15 @@ void Session::take_recorded_start() {
   point.b = recorded.user.b.transpose();
   point.v = recorded.user.v;
   problem.p = recorded.p;
+  std::string note;
+  if (!recorded.verified) {
+    note = fmt::format("{} has no checksum: it cannot be told whether it is as it was written",
+                       flow.init_from);
+  }
   flow.init = "point";
   flow.init_from.clear();
   flow.init_run = 1;
+  return note;
 }
 
 void Session::check_end() const {

@@ -57,8 +57,8 @@ struct Session {
 
   /// If flow.init_from is given, reads that file into [point] and problem.p, and flow.init becomes
   /// "point": the configuration then reproduces the run without the file. Call it before the
-  /// problem is made. Throws FileError and OptionError.
-  void take_recorded_start();
+  /// problem is made. Returns a remark, or nothing. Throws FileError and OptionError.
+  std::string take_recorded_start();
 
   /// Throws OptionError if [end] breaks a rule.
   void check_end() const;

@@ -48,8 +48,7 @@ TEST(SgdFrames, ChiNumbersHaveTheirLaw) {
     for (std::uint64_t g = 0; g < static_cast<std::uint64_t>(kDraws / kLanes); ++g) {
       fill_normals({1, Purpose::sgd_frame, 0}, g, 1, normal.data());
       fill_uniforms({1, Purpose::sgd_frame_choice, 0}, g, 1, uniform.data());
-      lane_chi({1, Purpose::sgd_retry, 0}, g * kLanes, dof, normal.data(), uniform.data(),
-               out.data());
+      lane_chi({1, Purpose::sgd_retry, 0}, {g, 0}, dof, normal.data(), uniform.data(), out.data());
       lanes.insert(lanes.end(), out.begin(), out.end());
       for (int i = 0; i < kLanes; ++i) scalar.push_back(random_chi(stream, dof));
     }
