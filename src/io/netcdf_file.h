@@ -25,6 +25,8 @@ class NetcdfWriter {
                 const std::vector<double>& values, const Attributes& attributes);
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<int>& values, const Attributes& attributes);
+  void variable(const std::string& name, const std::vector<std::string>& dimensions,
+                const std::vector<std::int64_t>& values, const Attributes& attributes);
 
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<std::string>& values, const Attributes& attributes);
@@ -32,6 +34,7 @@ class NetcdfWriter {
   void attribute(const std::string& name, const std::string& value);
   void attribute(const std::string& name, double value);
   void attribute(const std::string& name, long long value);
+  void attribute(const std::string& name, std::uint64_t value);
 
   /// Throws FileError. The writer is spent afterwards.
   void write(const std::string& path);
@@ -44,6 +47,7 @@ class NetcdfWriter {
 
 /// A netCDF file opened for reading: a regular file, never an address. Everything throws FileError,
 /// naming the file. No more memory is taken than the file is large, whatever sizes it claims.
+/// Dimensions that older formats called otherwise (head, head2) go by their names of today.
 class NetcdfReader {
  public:
   explicit NetcdfReader(const std::string& path);
