@@ -50,7 +50,7 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
     progress.update(0.0, "training", 0, "");
     measured = measure_task(session, measures, [] { return !interrupted(); });
   }
-  if (!measured) return kInterrupted;
+  if (!measured) throw Interrupted();
   if (call.json) {
     nlohmann::ordered_json out;
     for (const Quantity& q : *measured) {

@@ -79,7 +79,14 @@ double trained_norm(const Problem& problem, Point grad) {
 }
 
 int run(Invocation& call) {
-  const Session& session = call.session;
+  Session& session = call.session;
+  if (session.hessian_at == "point") {
+    session.flow.check_start();
+    session.take_recorded_start();
+  } else if (session.keys.origin("flow.init_from").starts_with("--")) {
+    throw OptionError("hessian.at", in_quotes(session.hessian_at),
+                      "and flow.init_from are two different points; give one of them");
+  }
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
   EngineOptions options = session.engine;
@@ -109,11 +116,14 @@ int run(Invocation& call) {
       finer->adapt(point);
       error = std::max(error, (hessian(*finer, point).matrix - h.matrix).cwiseAbs().maxCoeff());
     } else {
-      options.seed += 1;
-      options.engine = engine->name();
-      const auto other = make_engine(problem, options, {&point, false});
-      error = std::max(error, (hessian(*other, point).matrix - h.matrix).cwiseAbs().maxCoeff());
+      engine->refresh(1);
+      error = std::max(error, (hessian(*engine, point).matrix - h.matrix).cwiseAbs().maxCoeff());
     }
+  }
+  if (!h.matrix.allFinite() || !std::isfinite(error)) {
+    throw Error(
+        "the Hessian is not finite here: the numbers of [problem] and [point] are too large "
+        "for doubles");
   }
   const char* error_kind =
       engine->tolerance() > 0 ? "refinement difference" : "difference to other samples";
@@ -143,16 +153,25 @@ int run(Invocation& call) {
       spectrum.push_back(std::move(entry));
     }
     nlohmann::ordered_json out = {
-        {"at", session.hessian_at}, {"point", to_json(problem.frame().leave(point))},
-        {"spectrum", spectrum},     {"error", error},
-        {"error_kind", error_kind}, {"gradient_norm", trained_norm(problem, e.grad)},
-        {"escape_rate", rate},      {"dim", D}};
+        {"at", session.taken_from.empty() ? session.hessian_at : session.taken_from},
+        {"point", to_json(problem.frame().leave(point))},
+        {"spectrum", spectrum},
+        {"error", error},
+        {"error_kind", error_kind},
+        {"gradient_norm", trained_norm(problem, e.grad)},
+        {"escape_rate", rate},
+        {"dim", D}};
     if (std::isfinite(time)) out["specialisation_time"] = time;
     out["hessian"] = to_json(h.matrix);
+    out["eigenvalues"] = std::vector<double>(h.eigenvalues.begin(), h.eigenvalues.end());
+    out["eigenvectors"] = to_json(Matrix(h.eigenvectors.transpose()));
     out["engine"] = engine->name();
     fmt::print("{}\n", json_text(out));
     return kSuccess;
   }
+  fmt::print("at {}, loss {:.9f}\n",
+             session.taken_from.empty() ? "the " + session.hessian_at : session.taken_from, e.loss);
+  print_point(problem, point);
   fmt::print("{:>16}  {:>5}  {:<44}{}\n", "eigenvalue", "times", "eigenvectors",
              at_origin ? "  closed form" : "");
   for (const Row& row : rows) {
@@ -190,8 +209,10 @@ const Command& hessian_command() {
       "after which heads part at dimension D.\n\n"
       "example:\n"
       "  headflow hessian --prior gaussian --nu 8,2 --heads 4 --tokens 5 --at origin\n"
-      "  headflow hessian configs/flow.toml --at saddle --dim 10000\n",
-      {"problem", "hessian", "point", "sgd.dim", "run", "program"},
+      "  headflow hessian configs/flow.toml --at saddle --dim 10000\n"
+      "  headflow hessian configs/flow.toml --init-from run.nc --init-time 40\n",
+      {"problem", "hessian", "point", "flow.init_from", "flow.init_run", "flow.init_time",
+       "sgd.dim", "run", "program"},
       true,
       nullptr,
       run};
