@@ -43,7 +43,6 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
   session.flow.check();
   session.check_end();
   print_notes(problem, call.quiet);
-  catch_interrupts();
   std::optional<Quantities> measured;
   {
     Progress progress(Progress::detect(call.quiet), measures.back());

@@ -129,7 +129,8 @@ int run_command(const Command& command, const std::vector<std::string>& argument
     if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(kNoOutput);
     return code;
   } catch (const Interrupted&) {
-    fmt::print(stderr, "headflow: there was nothing to keep yet; the same command starts anew\n");
+    fmt::print(stderr,
+               "headflow: stopped before there was a result; give the same command again\n");
     return kInterrupted;
   } catch (const std::system_error& e) {  // of a print
     if (std::ferror(stdout)) return fail(kNoOutput);
