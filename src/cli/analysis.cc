@@ -44,14 +44,13 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
   session.flow.check();
   session.check_end();
   print_notes(problem, call.quiet);
-  catch_interrupts();
   std::optional<Quantities> measured;
   {
     Progress progress(Progress::detect(call.quiet), measures.back());
     progress.update(0.0, "training", 0, "");
     measured = measure_task(session, measures, [] { return !interrupted(); });
   }
-  if (!measured) return kInterrupted;
+  if (!measured) throw Interrupted();
   if (call.json) {
     nlohmann::ordered_json out;
     for (const Quantity& q : *measured) {

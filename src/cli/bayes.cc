@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "core/error.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
@@ -22,8 +23,12 @@ int run_bayes(Invocation& call) {
     const Elapsed elapsed(Progress::detect(call.quiet), "bayes: working");
     return bayes_risk(problem, {.tolerance = session.engine.tolerance,
                                 .seed = session.engine.seed,
-                                .threads = session.engine.threads});
+                                .threads = session.engine.threads,
+                                .go_on = session.engine.go_on});
   }();
+  if (!std::isfinite(result.risk)) {
+    throw Error("the Bayes risk is not finite: the numbers of [problem] are too large for doubles");
+  }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 

@@ -76,6 +76,9 @@ void note_unused_samples(const Engine& engine, const Session& session, bool quie
 bool interrupted();
 void catch_interrupts();
 void stop_at_once_when_interrupted();
+/// EngineOptions::go_on of the program: false a moment after `interrupted`, so that a computation
+/// that stops by itself can still say where it is.
+bool computations_go_on();
 
 /// The heads' rows of m, the norms of R's, b and v, as text on standard output.
 void print_point(const Problem& problem, const Point& in_frame);

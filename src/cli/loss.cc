@@ -48,6 +48,11 @@ int run_loss(Invocation& call) {
     engine = make_engine(problem, session.engine, {&point, false});
     engine->evaluate(point, {.gradient_error = true}, result);
   }
+  if (!std::isfinite(result.loss) || !result.grad.all_finite()) {
+    throw Error(
+        "the loss or its gradient is not finite here: the numbers of [problem] and [point] "
+        "are too large for doubles");
+  }
   const double in_frame = largest(result.grad_error);  // what the engine was asked for
   result.grad = problem.frame().leave_gradient(std::move(result.grad));
   result.grad_error = problem.frame().leave_gradient_error(std::move(result.grad_error));

@@ -124,9 +124,14 @@ int run_command(const Command& command, const std::vector<std::string>& argument
       keys.set_text(*flag->key, flag->text, flag->key->flag());
       call.flags.emplace_back(flag->key->full_name(), flag->text);
     }
+    call.session.engine.go_on = computations_go_on;
     const int code = command.run(call);
     if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(kNoOutput);
     return code;
+  } catch (const Interrupted&) {
+    fmt::print(stderr,
+               "headflow: stopped before there was a result; give the same command again\n");
+    return kInterrupted;
   } catch (const std::system_error& e) {  // of a print
     if (std::ferror(stdout)) return fail(kNoOutput);
     return fail(e.what());

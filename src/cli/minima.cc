@@ -17,7 +17,8 @@ int run_minima(Invocation& call) {
   if (session.starts < 1 || session.starts > 1'000'000) {
     throw OptionError("minima.starts", fmt::format("{}", session.starts), "must be from 1 to 10^6");
   }
-  const MinimaOptions options{session.starts, session.flow.init_noise, session.engine.seed,
+  session.flow.check_start();
+  const MinimaOptions options{session.starts, session.flow.noise(), session.engine.seed,
                               session.engine.threads};
   catch_interrupts();
   Minima minima;

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/python.h"
 #include "core/error.h"
+#include "io/atomic_file.h"
 
 namespace headflow::cli {
 namespace {
@@ -15,6 +16,7 @@ int run_plot(Invocation& call) {
   if (call.names.size() > 1 && !call.session.output.empty()) {
     throw Error("plot: --output names one picture, but there are several files");
   }
+  if (!call.session.output.empty()) check_writable(call.session.output);
   int worst = kSuccess;
   for (const std::string& file : call.names) {
     std::vector<std::string> arguments = {python, script, file};
