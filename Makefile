@@ -2,9 +2,10 @@
 BUILD ?= build
 PYTHON ?= /usr/bin/python3
 RESULTS ?= out/paper
+PREFIX ?= /usr/local
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
 
-.PHONY: help paper test build bench format clean
+.PHONY: help paper test build install bench format clean
 
 paper: ## build, compute and draw the paper's figures, measure its statements, write a report
 	@scripts/install-packages build draw
@@ -18,6 +19,9 @@ build: ## install what is missing and build $(BUILD)/headflow
 	@scripts/install-packages build
 	@$(CONFIGURE) -DHEADFLOW_TESTS=OFF > /dev/null
 	@cmake --build $(BUILD) --target headflow
+
+install: build ## install the program, figures, configurations, manual page and shell completions to $(PREFIX)
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 test: ## build and run every test: Release, then with sanitizers
 	@scripts/install-packages build draw test
