@@ -11,7 +11,7 @@ FRAME = "#D55E00"
 
 def draw(folder, name):
     data = load(folder, name)
-    weights = data.attention.transpose("activation", "sequence", "head", "token").values
+    weights = data.attention.transpose("activation", "sequence", "attention_head", "token").values
     relevant = data.relevant.transpose("activation", "sequence").values
     heads, tokens = weights.shape[2:]
     # Weights of softmax-1 and Bayes-softmax reach H. The root keeps small ones visible on one scale.

@@ -9,10 +9,9 @@ import sys
 import warnings
 from pathlib import Path
 
-import xarray
-
 import plot_runs
 import plot_sweep
+import result_file
 import style
 
 DRAW = {"headflow-flow": plot_runs.draw_flow, "headflow-sgd": plot_runs.draw_sgd,
@@ -33,15 +32,14 @@ def read(path):
     if not path.is_file():
         stop(f"{path}: there is no such file")
     try:
-        with xarray.open_dataset(path, engine="netcdf4") as data:
-            data.load()
+        data = result_file.read(path)
     except (OSError, ValueError, RuntimeError):
         stop(f"{path}: not a netCDF file, or not whole; draw a result of headflow flow, sgd, compare or sweep")
     kind, version = data.attrs.get("format"), data.attrs.get("format_version")
     if kind not in DRAW:
         stop(f"{path}: its format is {kind or 'not given'}; draw a result of headflow flow, sgd, compare or sweep")
-    if version != style.FORMAT_VERSION:
-        stop(f"{path}: format version {version}, expected {style.FORMAT_VERSION}; take plot.py of the program that wrote it")
+    if not result_file.is_known(data):
+        stop(f"{path}: format version {version}, expected up to {result_file.FORMAT_VERSION}; take plot.py of the program that wrote it")
     return data, kind
 
 

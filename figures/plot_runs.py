@@ -96,7 +96,7 @@ def draw_panels(data, title):
             axes.set_xlabel(r"training time $\tau$")
     for axes in panels.flat[len(draws):]:
         axes.set_visible(False)
-    if data.sizes["head"] <= 8:
+    if data.sizes["attention_head"] <= 8:
         panels.flat[1].legend(fontsize=8)
     figure.suptitle(title)
     return figure

@@ -107,5 +107,5 @@ def draw(folder, name):
                transform=first.transAxes, fontsize=10)
     figure.suptitle(f"{settings(data)}\nlines: flow; dots: SGD, mean and spread over {data.sizes['seed']} runs, "
                     f"$D = {power_of_ten(sgd['dim'])}$, $N_b = {power_of_ten(sgd['batch'])}$, $\\gamma = {sgd['lr']:g}$")
-    legend(figure, data.sizes["head"], below)
+    legend(figure, data.sizes["attention_head"], below)
     return figure

@@ -25,7 +25,7 @@ def draw_zero(axes, cosine):
 
 def draw(folder, name):
     data = load(folder, name)
-    cosine = data.similarity.isel(head=0, head2=1).transpose("nu2", "nu1").values
+    cosine = data.similarity.isel(attention_head=0, other_head=1).transpose("nu2", "nu1").values
     nu1, nu2 = data.nu1.values, data.nu2.values
     figure, axes = plt.subplots(figsize=(WIDTH, 6.6))
     # From light to dark, so that the order stays in grey.

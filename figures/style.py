@@ -9,7 +9,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-import xarray
+
+import result_file
 
 # Okabe and Ito's colours are distinct for every kind of colour vision. Their greys are not, so
 # nothing is told by colour alone: each head and each activation has a marker of its own as well.
@@ -48,8 +49,6 @@ plt.rcParams.update(
     }
 )
 
-FORMAT_VERSION = 1
-
 # A file does not say when it was made: the same numbers give the same bytes.
 NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
@@ -62,11 +61,11 @@ def line_look(i):
 def load(folder, name):
     """A result file, after a look at its format."""
     path = folder / f"{name}.nc"
-    with xarray.open_dataset(path) as data:
-        if data.attrs.get("format_version") != FORMAT_VERSION:
-            raise ValueError(f"{path}: format version {data.attrs.get('format_version')}, "
-                             f"expected {FORMAT_VERSION}; compute it again")
-        return data.load()
+    data = result_file.read(path)
+    if not result_file.is_known(data):
+        raise ValueError(f"{path}: format version {data.attrs.get('format_version')}, "
+                         f"expected up to {result_file.FORMAT_VERSION}; compute it again")
+    return data
 
 
 def save(figure, path, formats=("png", "svg", "pdf")):

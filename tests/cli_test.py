@@ -260,8 +260,8 @@ class Sweep(CommandLine):
         with xarray.open_dataset(self.result) as one, xarray.open_dataset(other) as two:
             self.assertEqual(one.loss.dims, ("heads", "seed"))
             self.assertEqual(list(one.seed.values), [1, 2, 3])
-            self.assertEqual(one.m.dims, ("heads", "seed", "head", "feature"))
-            self.assertTrue(np.isnan(one.m.sel(heads=1, head=2)).all())
+            self.assertEqual(one.m.dims, ("heads", "seed", "attention_head", "feature"))
+            self.assertTrue(np.isnan(one.m.sel(heads=1, attention_head=2)).all())
             self.assertTrue((one.loss > one.bayes).all())
             self.assertTrue((one.loss.sel(heads=2) < one.loss.sel(heads=1)).all())
             self.assertTrue(np.allclose(one.pruned_loss.isel(removed=0), one.loss, atol=1e-5))
@@ -329,11 +329,11 @@ class Flow(CommandLine):
         import xarray
 
         with xarray.open_dataset(self.output) as data:
-            self.assertEqual(dict(data.sizes), {"time": 6, "head": 2, "head2": 2, "feature": 2, "feature2": 2})
-            self.assertEqual(data.m.dims, ("time", "head", "feature"))
+            self.assertEqual(dict(data.sizes), {"time": 6, "attention_head": 2, "other_head": 2, "feature": 2, "feature2": 2})
+            self.assertEqual(data.m.dims, ("time", "attention_head", "feature"))
             for name in ("R", "q", "r"):
-                self.assertEqual(data[name].dims, ("time", "head", "head2"))
-            self.assertEqual(data.b.dims, ("time", "head"))
+                self.assertEqual(data[name].dims, ("time", "attention_head", "other_head"))
+            self.assertEqual(data.b.dims, ("time", "attention_head"))
             self.assertEqual(data.p.dims, ("feature", "feature2"))
             self.assertEqual(data.p.values.tolist(), [[1, 0], [0, 1]])
             for name in ("v", "loss", "loss_error", "gradient_norm", "gradient_error"):
@@ -346,7 +346,7 @@ class Flow(CommandLine):
             for name in ("format_version", "program_version", "program_commit", "date", "configuration",
                          "command", "seed", "engine", "outcome", "outcome_message"):
                 self.assertIn(name, data.attrs)
-            self.assertEqual(data.attrs["seed"], "3")
+            self.assertEqual(data.attrs["seed"], 3)
             self.assertEqual(data.attrs["outcome"], "reached_time")
 
     def test_the_recorded_configuration_reproduces_the_run(self):

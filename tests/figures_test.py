@@ -7,8 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-import xarray
-
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "figures"))
+import result_file
 from figure_checks import losses, phases, pruning, samples, sgd, similarity
 from figure_checks.verdicts import Verdicts
 
@@ -26,8 +26,7 @@ class Results:
         if not path.exists():
             self.missing.add(name)
             return None
-        with xarray.open_dataset(path) as data:
-            return data.load()
+        return result_file.read(path)
 
     def configuration(self, name):
         return tomllib.loads(self(name).attrs["configuration"])

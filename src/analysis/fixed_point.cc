@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
@@ -110,7 +109,7 @@ double least_curvature_of_R(const Place& place) {
       S(h, k) = place.curvature.matrix(first + h * H, first + k * H);
     }
   }
-  return Eigen::SelfAdjointEigenSolver<Matrix>(S, Eigen::EigenvaluesOnly).eigenvalues()[0];
+  return SymmetricEigen(S).eigenvalues()[0];
 }
 
 /// Coordinates in which a way is measured. A bias on its way to minus infinity (a sink or a head

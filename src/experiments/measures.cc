@@ -163,12 +163,12 @@ void Task::end_measure() {
   add("index", "negative eigenvalues of the Hessian at the end", found.index);
   add("end_time", "training time of the flow", found.time);
   const Point point = problem_.frame().leave(found.point);
-  add("m", "overlaps of the heads with the hidden directions at the end", {"head", "feature"},
-      {H(), F()}, flat(point.m));
-  add("b", "biases at the end", {"head"}, {H()}, {point.b.begin(), point.b.end()});
+  add("m", "overlaps of the heads with the hidden directions at the end",
+      {"attention_head", "feature"}, {H(), F()}, flat(point.m));
+  add("b", "biases at the end", {"attention_head"}, {H()}, {point.b.begin(), point.b.end()});
   add("v", "scale at the end", point.v);
-  add("R_norm", "norm of a head's part orthogonal to the hidden directions at the end", {"head"},
-      {H()}, flat(point.R.rowwise().norm()));
+  add("R_norm", "norm of a head's part orthogonal to the hidden directions at the end",
+      {"attention_head"}, {H()}, flat(point.R.rowwise().norm()));
 }
 
 void Task::sgd_measure() {
@@ -199,9 +199,10 @@ void Task::sgd_measure() {
   add("tau", "training time", {"time"}, {n}, times);
   add("sgd_loss_t", "loss of a batch of SGD", {"time"}, {n}, batch);
   add("sgd_loss_t_error", "its standard error", {"time"}, {n}, batch_error);
-  add("sgd_m_t", "overlaps with the hidden directions, SGD", {"time", "head", "feature"},
+  add("sgd_m_t", "overlaps with the hidden directions, SGD", {"time", "attention_head", "feature"},
       {n, H(), F()}, m);
-  add("sgd_q_t", "overlaps of heads, SGD", {"time", "head", "head2"}, {n, H(), H()}, q);
+  add("sgd_q_t", "overlaps of heads, SGD", {"time", "attention_head", "other_head"}, {n, H(), H()},
+      q);
   for (const std::string& name : split(session_.theory)) {
     const Limit limit =
         make_limit(session_.problem, session_.engine, session_.sgd, records.front().state, steps,
@@ -220,9 +221,10 @@ void Task::sgd_measure() {
     const std::string end = name == "flow" ? "" : "_" + name;
     add("loss_t" + end, "loss along the " + name + " from the same start", {"time"}, {k}, run.loss);
     add("loss_t_error" + end, "its error", {"time"}, {k}, run.loss_error);
-    add("m_t" + end, "overlaps with the hidden directions, " + name, {"time", "head", "feature"},
-        {k, H(), F()}, m);
-    add("q_t" + end, "overlaps of heads, " + name, {"time", "head", "head2"}, {k, H(), H()}, q);
+    add("m_t" + end, "overlaps with the hidden directions, " + name,
+        {"time", "attention_head", "feature"}, {k, H(), F()}, m);
+    add("q_t" + end, "overlaps of heads, " + name, {"time", "attention_head", "other_head"},
+        {k, H(), H()}, q);
   }
 }
 
@@ -241,10 +243,11 @@ void Task::flow_measure() {
   add("tau", "training time", {"time"}, {n}, run.time);
   add("loss_t", "loss along the flow", {"time"}, {n}, run.loss);
   add("loss_t_error", "its error", {"time"}, {n}, run.loss_error);
-  add("m_t", "overlaps along the flow", {"time", "head", "feature"}, {n, H(), F()}, m);
-  add("b_t", "biases along the flow", {"time", "head"}, {n, H()}, b);
+  add("m_t", "overlaps along the flow", {"time", "attention_head", "feature"}, {n, H(), F()}, m);
+  add("b_t", "biases along the flow", {"time", "attention_head"}, {n, H()}, b);
   add("v_t", "scale along the flow", {"time"}, {n}, v);
-  add("R_norm_t", "norms of the orthogonal parts along the flow", {"time", "head"}, {n, H()}, r);
+  add("R_norm_t", "norms of the orthogonal parts along the flow", {"time", "attention_head"},
+      {n, H()}, r);
 }
 
 void Task::phases_measure() {
@@ -270,8 +273,8 @@ void Task::phases_measure() {
   }
   add("excursions", "heads that change sides along an eigenvector (beyond 0.3)", {"direction"},
       {F()}, crossings);
-  add("signs", "sign of a head along an eigenvector at the end of the flow", {"head", "direction"},
-      {H(), F()}, signs);
+  add("signs", "sign of a head along an eigenvector at the end of the flow",
+      {"attention_head", "direction"}, {H(), F()}, signs);
 }
 
 void Task::pruning_measure() {
@@ -295,7 +298,7 @@ void Task::attention_measure() {
     maps.insert(maps.end(), map.attention.data(), map.attention.data() + map.attention.size());
     relevant.push_back(map.relevant + 1);
   }
-  add("attention", "attention of each head on each token", {"sequence", "head", "token"},
+  add("attention", "attention of each head on each token", {"sequence", "attention_head", "token"},
       {kSequences, H(), L}, maps);
   add("relevant", "number of the relevant token", {"sequence"}, {kSequences}, relevant);
 }
@@ -320,8 +323,8 @@ void Task::measure(const std::string& name) {
     const Matrix q = end().point.q();
     const Vector norm = q.diagonal().cwiseSqrt();
     const Matrix cosine = (q.array() / (norm * norm.transpose()).array()).matrix();
-    add("similarity", "cosine of the angle between two heads at the end", {"head", "head2"},
-        {H(), H()}, flat(cosine));
+    add("similarity", "cosine of the angle between two heads at the end",
+        {"attention_head", "other_head"}, {H(), H()}, flat(cosine));
   } else if (name == "attention") {
     attention_measure();
   }

@@ -16,6 +16,13 @@ void require(int status) {
   if (status != NC_NOERR) throw Error(fmt::format("netCDF: {}", nc_strerror(status)));
 }
 
+/// What a dimension was called before format version 2; empty: the same.
+std::string former_name(const std::string& dimension) {
+  if (dimension == "attention_head") return "head";
+  if (dimension == "other_head") return "head2";
+  return "";
+}
+
 }  // namespace
 
 NetcdfWriter::NetcdfWriter() { require(nc_create_mem("result", NC_NETCDF4, 1 << 16, &id_)); }
@@ -54,6 +61,12 @@ void NetcdfWriter::variable(const std::string& name, const std::vector<std::stri
 }
 
 void NetcdfWriter::variable(const std::string& name, const std::vector<std::string>& dimensions,
+                            const std::vector<std::int64_t>& values, const Attributes& attributes) {
+  const std::vector<long long> numbers(values.begin(), values.end());
+  require(nc_put_var_longlong(id_, define(name, dimensions, NC_INT64, attributes), numbers.data()));
+}
+
+void NetcdfWriter::variable(const std::string& name, const std::vector<std::string>& dimensions,
                             const std::vector<std::string>& values, const Attributes& attributes) {
   std::vector<const char*> text;
   for (const std::string& value : values) text.push_back(value.c_str());
@@ -70,6 +83,11 @@ void NetcdfWriter::attribute(const std::string& name, double value) {
 
 void NetcdfWriter::attribute(const std::string& name, long long value) {
   require(nc_put_att_longlong(id_, NC_GLOBAL, name.c_str(), NC_INT64, 1, &value));
+}
+
+void NetcdfWriter::attribute(const std::string& name, std::uint64_t value) {
+  const unsigned long long number = value;
+  require(nc_put_att_ulonglong(id_, NC_GLOBAL, name.c_str(), NC_UINT64, 1, &number));
 }
 
 void NetcdfWriter::write(const std::string& path) {
@@ -119,7 +137,8 @@ bool NetcdfReader::has(const std::string& variable) const {
 std::size_t NetcdfReader::size(const std::string& dimension) const {
   int id = 0;
   std::size_t length = 0;
-  if (nc_inq_dimid(id_, dimension.c_str(), &id) != NC_NOERR ||
+  if ((nc_inq_dimid(id_, dimension.c_str(), &id) != NC_NOERR &&
+       nc_inq_dimid(id_, former_name(dimension).c_str(), &id) != NC_NOERR) ||
       nc_inq_dimlen(id_, id, &length) != NC_NOERR) {
     fail(fmt::format("has no dimension {}", dimension));
   }
@@ -142,7 +161,8 @@ std::vector<double> NetcdfReader::values(const std::string& variable,
   for (std::size_t i = 0; fits && i < ids.size(); ++i) {
     char name[NC_MAX_NAME + 1];
     std::size_t length = 0;
-    fits = nc_inq_dim(id_, ids[i], name, &length) == NC_NOERR && name == dimensions[i];
+    fits = nc_inq_dim(id_, ids[i], name, &length) == NC_NOERR &&
+           (name == dimensions[i] || name == former_name(dimensions[i]));
     if (i >= at.size()) {
       count.push_back(length);
       total *= length;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -24,6 +25,8 @@ class NetcdfWriter {
                 const std::vector<double>& values, const Attributes& attributes);
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<int>& values, const Attributes& attributes);
+  void variable(const std::string& name, const std::vector<std::string>& dimensions,
+                const std::vector<std::int64_t>& values, const Attributes& attributes);
 
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<std::string>& values, const Attributes& attributes);
@@ -31,6 +34,7 @@ class NetcdfWriter {
   void attribute(const std::string& name, const std::string& value);
   void attribute(const std::string& name, double value);
   void attribute(const std::string& name, long long value);
+  void attribute(const std::string& name, std::uint64_t value);
 
   /// Throws FileError. The writer is spent afterwards.
   void write(const std::string& path);
@@ -41,7 +45,8 @@ class NetcdfWriter {
   int id_ = -1;
 };
 
-/// A netCDF file opened for reading. Everything throws FileError, naming the file.
+/// A netCDF file opened for reading. Everything throws FileError, naming the file. Dimensions that
+/// older formats called otherwise (head, head2) go by their names of today.
 class NetcdfReader {
  public:
   explicit NetcdfReader(const std::string& path);

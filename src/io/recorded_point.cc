@@ -4,14 +4,13 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
-#include "io/netcdf_file.h"
+#include "io/result_file.h"
 
 namespace headflow {
 namespace {
 
 /// A negative eigenvalue of R R^T up to this, relative to q, is rounding.
 constexpr double kRounding = 1e-8;
-constexpr int kNewestFormat = 1;
 
 /// Variables at the first time, of one run if the file holds several.
 class FirstTime {
@@ -19,7 +18,7 @@ class FirstTime {
   FirstTime(const NetcdfReader& file, std::string path, bool many, int run)
       : file_(file),
         path_(std::move(path)),
-        heads_(static_cast<Eigen::Index>(file.size("head"))),
+        heads_(static_cast<Eigen::Index>(file.size("attention_head"))),
         features_(static_cast<Eigen::Index>(file.size("feature"))) {
     if (file.size("time") == 0) throw FileError(path_, "holds no times");
     if (!many) return;
@@ -85,9 +84,9 @@ RecordedPoint read_recorded_point(const std::string& path, int run) {
                                       "\"headflow-flow\" or \"headflow-sgd\"",
                                       in_quotes(format)));
   }
-  if (file.number("format_version") > kNewestFormat) {
+  if (file.number("format_version") > kResultFormatVersion) {
     throw FileError(path, fmt::format("has format version {:g}, newer than this program's, {}",
-                                      file.number("format_version"), kNewestFormat));
+                                      file.number("format_version"), kResultFormatVersion));
   }
   const bool sgd = format == "headflow-sgd";
   if (!sgd && run != 1) {
@@ -98,14 +97,14 @@ RecordedPoint read_recorded_point(const std::string& path, int run) {
   const Eigen::Index H = start.heads(), F = start.features();
 
   RecordedPoint out;
-  out.user.m = start.read("m", {"head", "feature"}, H, F);
-  out.user.b = start.read("b", {"head"}, 1, H).row(0);
+  out.user.m = start.read("m", {"attention_head", "feature"}, H, F);
+  out.user.b = start.read("b", {"attention_head"}, 1, H).row(0);
   out.user.v = start.read("v", {}, 1, 1)(0, 0);
   out.p = Matrix::Identity(F, F);  // files from before p was recorded
   if (sgd || file.has("p")) out.p = start.read("p", {"feature", "feature2"}, F, F, false);
-  out.user.R =
-      sgd ? orthogonal_part(path, start.read("q", {"head", "head2"}, H, H), out.user.m, out.p)
-          : start.read("R", {"head", "head2"}, H, H);
+  out.user.R = sgd ? orthogonal_part(path, start.read("q", {"attention_head", "other_head"}, H, H),
+                                     out.user.m, out.p)
+                   : start.read("R", {"attention_head", "other_head"}, H, H);
   return out;
 }
 

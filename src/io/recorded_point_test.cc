@@ -44,11 +44,12 @@ class RecordedPointTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove(path); }
 
   /// A file of SGD runs: run r starts at State(r + 1); later times hold other numbers.
-  void write_sgd(double smaller_q = 0.0, long long version = 1) const {
+  void write_sgd(double smaller_q = 0.0, long long version = 2) const {
     NetcdfWriter file;
+    const std::string head = version == 1 ? "head" : "attention_head",
+                      other = version == 1 ? "head2" : "other_head";
     const std::vector<std::pair<std::string, std::size_t>> sizes = {
-        {"run", kRuns}, {"time", kTimes}, {"head", H},
-        {"head2", H},   {"feature", F},   {"feature2", F}};
+        {"run", kRuns}, {"time", kTimes}, {head, H}, {other, H}, {"feature", F}, {"feature2", F}};
     for (const auto& [name, size] : sizes) file.dimension(name, size);
     std::vector<double> m, q, p, b, v;
     const auto append = [](std::vector<double>& out, const Matrix& x) {
@@ -64,10 +65,10 @@ class RecordedPointTest : public ::testing::Test {
       }
       append(p, State(run + 1).p);
     }
-    file.variable("m", {"run", "time", "head", "feature"}, m, {});
-    file.variable("q", {"run", "time", "head", "head2"}, q, {});
+    file.variable("m", {"run", "time", head, "feature"}, m, {});
+    file.variable("q", {"run", "time", head, other}, q, {});
     file.variable("p", {"run", "feature", "feature2"}, p, {});
-    file.variable("b", {"run", "time", "head"}, b, {});
+    file.variable("b", {"run", "time", head}, b, {});
     file.variable("v", {"run", "time"}, v, {});
     file.attribute("format", std::string("headflow-sgd"));
     file.attribute("format_version", version);
@@ -103,6 +104,13 @@ TEST_F(RecordedPointTest, TakesARunOfSgdAtItsFirstTime) {
     options.p = got.p;
     EXPECT_TRUE(Problem(options).frame().enter(got.user).q().isApprox(state.q, 1e-10));
   }
+}
+
+TEST_F(RecordedPointTest, ReadsFilesFromBeforeTheDimensionsWereRenamed) {
+  write_sgd(0.0, 1);
+  const RecordedPoint got = read_recorded_point(path, 2);
+  EXPECT_EQ(got.user.m, State(2).m);
+  EXPECT_EQ(got.user.b, State(2).b);
 }
 
 TEST_F(RecordedPointTest, TakesTheStartOfAFlow) {
@@ -166,16 +174,16 @@ TEST_F(RecordedPointTest, SaysWhatIsWrong) {
   expect_complaint("flow.init_run = 0: must be from 1 to 3", 0);
   write_sgd(50.0);
   expect_complaint("do not belong together");
-  write_sgd(0.0, 2);
-  expect_complaint("has format version 2, newer than this program's");
+  write_sgd(0.0, 3);
+  expect_complaint("has format version 3, newer than this program's");
 
   NetcdfWriter other;
-  other.dimension("head", H);
+  other.dimension("attention_head", H);
   other.attribute("format", std::string("something"));
   other.write(path);
   expect_complaint("its attribute format is \"something\"");
   NetcdfWriter empty;
-  empty.dimension("head", H);
+  empty.dimension("attention_head", H);
   empty.attribute("format", std::string("headflow-flow"));
   empty.write(path);
   expect_complaint("has no dimension feature");

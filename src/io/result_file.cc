@@ -37,8 +37,8 @@ void write_axes(NetcdfWriter& file, const Problem& problem) {
     file.dimension(name, static_cast<std::size_t>(size));
     file.variable(name, {name}, one_to(size), {{"long_name", long_name}});
   };
-  axis("head", problem.H(), "head");
-  axis("head2", problem.H(), "second head of a pair");
+  axis("attention_head", problem.H(), "head");
+  axis("other_head", problem.H(), "second head of a pair");
   axis("feature", problem.F(), "hidden direction");
   axis("feature2", problem.F(), "second hidden direction of a pair");
 }
@@ -54,7 +54,7 @@ void write_provenance(NetcdfWriter& file, const std::string& title, const std::s
   file.attribute("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
   file.attribute("configuration", provenance.configuration);
   file.attribute("command", provenance.command);
-  file.attribute("seed", fmt::format("{}", provenance.seed));
+  file.attribute("seed", provenance.seed);
 }
 
 std::string program_version() { return HEADFLOW_VERSION; }
@@ -80,14 +80,15 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
   file.variable("time", {"time"}, trajectory.time, time_attributes());
   file.variable("p", {"feature", "feature2"}, p,
                 described("overlap of two hidden directions, k*_f . k*_f'"));
-  file.variable("m", {"time", "head", "feature"}, m,
+  file.variable("m", {"time", "attention_head", "feature"}, m,
                 described("overlap of a head with a hidden direction, k_h . k*_f"));
-  file.variable("R", {"time", "head", "head2"}, R,
+  file.variable("R", {"time", "attention_head", "other_head"}, R,
                 described("orthogonal parts of the heads in a fixed orthonormal frame"));
-  file.variable("q", {"time", "head", "head2"}, q,
+  file.variable("q", {"time", "attention_head", "other_head"}, q,
                 described("overlap of two heads, k_h . k_h' = m p^-1 m^T + R R^T"));
-  file.variable("r", {"time", "head", "head2"}, r, described("symmetric square root of R R^T"));
-  file.variable("b", {"time", "head"}, b, described("bias of a head"));
+  file.variable("r", {"time", "attention_head", "other_head"}, r,
+                described("symmetric square root of R R^T"));
+  file.variable("b", {"time", "attention_head"}, b, described("bias of a head"));
   file.variable("v", {"time"}, v, described("global scale"));
   file.variable("loss", {"time"}, trajectory.loss,
                 {{"long_name", "population loss E(m, R, b, v)"},

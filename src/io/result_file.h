@@ -8,7 +8,7 @@
 namespace headflow {
 
 /// Version of the layout described in docs/result_format.md.
-inline constexpr int kResultFormatVersion = 1;
+inline constexpr int kResultFormatVersion = 2;
 
 /// "0.1.0", and the commit the program was built from ("unknown" outside of a checkout).
 std::string program_version();
@@ -27,7 +27,7 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
 
 // Parts that all result files have in common.
 
-/// Dimensions and coordinates head, head2, feature and feature2.
+/// Dimensions and coordinates attention_head, other_head, feature and feature2.
 void write_axes(NetcdfWriter& file, const Problem& problem);
 /// Global attributes that say where a result comes from.
 void write_provenance(NetcdfWriter& file, const std::string& title, const std::string& format,

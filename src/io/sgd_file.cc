@@ -48,31 +48,30 @@ void write_sgd_runs(NetcdfWriter& file, const Problem& problem, const SgdOptions
   file.dimension("run", recorded.size());
   file.dimension("time", outputs);
   write_axes(file, problem);
-  std::vector<double> time, steps;
-  for (std::size_t i = 0; i < outputs; ++i) {
-    steps.push_back(static_cast<double>(output_steps[i]));
-    time.push_back(options.lr * steps.back());
-  }
+  std::vector<double> time;
+  const std::vector<std::int64_t> steps(output_steps.begin(),
+                                        output_steps.begin() + std::ptrdiff_t(outputs));
+  for (const std::int64_t step : steps) time.push_back(options.lr * static_cast<double>(step));
   std::vector<int> runs(recorded.size());
   std::iota(runs.begin(), runs.end(), 1);
   file.variable("run", {"run"}, runs, {{"long_name", "independent run"}});
   file.variable("time", {"time"}, time, time_attributes());
   file.variable("step", {"time"}, steps, {{"long_name", "steps of SGD"}, {"units", "1"}});
 
-  file.variable("m", {"run", "time", "head", "feature"},
+  file.variable("m", {"run", "time", "attention_head", "feature"},
                 collect(recorded, [](const SgdRecord& r) { return r.state.m(); }),
                 described("overlap of a head with a hidden direction, k_h . k*_f"));
-  file.variable("q", {"run", "time", "head", "head2"},
+  file.variable("q", {"run", "time", "attention_head", "other_head"},
                 collect(recorded, [](const SgdRecord& r) { return r.state.q(); }),
                 described("overlap of two heads, k_h . k_h'"));
   std::vector<double> p;
   for (const auto& run : recorded) append(p, run.front().state.p());
   file.variable("p", {"run", "feature", "feature2"}, p,
                 described("overlap of two hidden directions, k*_f . k*_f'"));
-  file.variable("R", {"run", "time", "head", "head2"},
+  file.variable("R", {"run", "time", "attention_head", "other_head"},
                 collect(recorded, [](const SgdRecord& r) { return r.state.Lambda; }),
                 described("lower triangular, R R^T = q - m p^-1 m^T"));
-  file.variable("b", {"run", "time", "head"},
+  file.variable("b", {"run", "time", "attention_head"},
                 collect(recorded, [](const SgdRecord& r) { return Matrix(r.state.b.transpose()); }),
                 described("bias of a head"));
   file.variable("v", {"run", "time"},
@@ -92,7 +91,7 @@ void write_sgd_runs(NetcdfWriter& file, const Problem& problem, const SgdOptions
     file.attribute("engine", population.engine);
   }
   file.attribute("method", options.method);
-  file.attribute("dim", static_cast<double>(options.dim));
+  file.attribute("dim", static_cast<long long>(options.dim));
   file.attribute("batch", static_cast<long long>(options.batch));
   file.attribute("lr", options.lr);
   file.attribute("outcome", summary.outcome);
@@ -121,8 +120,8 @@ void write_checkpoint(const std::string& path, const SgdCheckpoint& checkpoint,
   file.dimension("run", recorded.size());
   file.dimension("time", recorded.front().size());
   file.dimension("saved", checkpoint.saved.front().size());
-  file.dimension("head", static_cast<std::size_t>(shape.heads()));
-  file.dimension("head2", static_cast<std::size_t>(shape.heads()));
+  file.dimension("attention_head", static_cast<std::size_t>(shape.heads()));
+  file.dimension("other_head", static_cast<std::size_t>(shape.heads()));
   file.dimension("feature", static_cast<std::size_t>(shape.features()));
   file.dimension("feature2", static_cast<std::size_t>(shape.features()));
   file.variable("saved", {"run", "saved"}, flat(checkpoint.saved), {});
@@ -132,9 +131,10 @@ void write_checkpoint(const std::string& path, const SgdCheckpoint& checkpoint,
     file.variable(name, dimensions, collect(recorded, value), {});
   };
   add("C", {"feature", "feature2"}, [](const SgdRecord& r) { return r.state.C; });
-  add("U", {"head", "feature"}, [](const SgdRecord& r) { return r.state.U; });
-  add("Lambda", {"head", "head2"}, [](const SgdRecord& r) { return r.state.Lambda; });
-  add("b", {"head"}, [](const SgdRecord& r) { return Matrix(r.state.b.transpose()); });
+  add("U", {"attention_head", "feature"}, [](const SgdRecord& r) { return r.state.U; });
+  add("Lambda", {"attention_head", "other_head"},
+      [](const SgdRecord& r) { return r.state.Lambda; });
+  add("b", {"attention_head"}, [](const SgdRecord& r) { return Matrix(r.state.b.transpose()); });
   add("v", {}, [](const SgdRecord& r) { return number(r.state.v); });
   add("loss", {}, [](const SgdRecord& r) { return number(r.loss.mean); });
   add("loss_error", {}, [](const SgdRecord& r) { return number(r.loss.error); });
@@ -160,7 +160,7 @@ std::optional<SgdCheckpoint> read_checkpoint(const std::string& path,
   SgdCheckpoint out;
   out.step = static_cast<std::int64_t>(file.number("step"));
   const std::size_t runs = file.size("run"), outputs = file.size("time");
-  const auto H = static_cast<Eigen::Index>(file.size("head")),
+  const auto H = static_cast<Eigen::Index>(file.size("attention_head")),
              F = static_cast<Eigen::Index>(file.size("feature"));
   out.recorded.resize(runs);
   for (std::size_t run = 0; run < runs; ++run) {
@@ -170,9 +170,10 @@ std::optional<SgdCheckpoint> read_checkpoint(const std::string& path,
       dimensions.insert(dimensions.end(), rest.begin(), rest.end());
       return file.values(name, dimensions, {run});
     };
-    const auto C = read("C", {"feature", "feature2"}), U = read("U", {"head", "feature"}),
-               Lambda = read("Lambda", {"head", "head2"}), b = read("b", {"head"}),
-               v = read("v", {}), loss = read("loss", {}), error = read("loss_error", {});
+    const auto C = read("C", {"feature", "feature2"}), U = read("U", {"attention_head", "feature"}),
+               Lambda = read("Lambda", {"attention_head", "other_head"}),
+               b = read("b", {"attention_head"}), v = read("v", {}), loss = read("loss", {}),
+               error = read("loss_error", {});
     const auto matrix = [](const std::vector<double>& all, std::size_t i, Eigen::Index rows,
                            Eigen::Index columns) -> Matrix {
       return Eigen::Map<const Matrix>(all.data() + static_cast<Eigen::Index>(i) * rows * columns,

@@ -1,7 +1,6 @@
 // The Hessian during specialisation: lemma III.2, in full lemma A.6. The paper gives signs; the
 // closed forms are those of theory/specialisation.h.
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 
 #include "analysis/growth.h"
@@ -61,7 +60,7 @@ std::vector<Row> orthogonal_growth() {
     Vector u(4);
     u << 1, 1, -1, -1;
     const Matrix block = growth_block(*engine, 0.1 * u);
-    const Eigen::SelfAdjointEigenSolver<Matrix> solver(block);
+    const SymmetricEigen solver(block);
     Row row{"Lemma III.2 (A.6) orthogonal", "a new feature grows orthogonally to the learnt one"};
     row.setting =
         text(options) + "; m_:1 = 0.1 (1, 1, -1, -1): overlap of the fastest mode with it";

@@ -10,7 +10,6 @@
 //   d/dmu_h -> Phi' p_h,   d/dQ_hk -> ((Phi'' - Phi') p_h p_k + delta_hk Phi' p_h) / 2.
 // Cost: nodes x (components x points in u + H^2).
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -314,7 +313,7 @@ class JointQuadrature final : public Quadrature {
 bool plan_group(const TokenLaws<double>& laws, double digits, CovarianceGroup& group) {
   const int H = laws.H;
   const Eigen::Map<const Matrix> Q(laws.Q.data() + at(group.first * H * H), H, H);
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(Q);
+  const SymmetricEigen solver(Q);
   std::vector<std::pair<double, int>> order;
   for (int i = 0; i < H; ++i) {
     const double spread = std::sqrt(std::max(0.0, solver.eigenvalues()[i]));
