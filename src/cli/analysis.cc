@@ -58,7 +58,7 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
       out[q.name] = to_json(q, 0, at);
     }
     out["seed"] = session.engine.seed;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   } else {
     print(*measured);
   }

@@ -35,7 +35,7 @@ int run(Invocation& call) {
                                         {"tolerance", session.engine.tolerance},
                                         {"tolerance_met", result.tolerance_met},
                                         {"seconds", seconds}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
     return kSuccess;
   }
   const int digits =

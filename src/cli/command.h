@@ -102,8 +102,13 @@ void print_notes(const Problem& problem, bool quiet);
 /// Says so if samples were asked for and the engine takes none.
 void note_unused_samples(const Engine& engine, const Session& session, bool quiet);
 
-/// Set by Ctrl-C; long computations stop at the next step and keep what they have.
+/// Set by Ctrl-C, SIGTERM and SIGHUP after catch_interrupts: computations stop within a second and
+/// keep what they have. Before it, or at the second Ctrl-C, the program ends at once.
 bool interrupted();
 void catch_interrupts();
+void stop_at_once_when_interrupted();
+
+/// The heads' rows of m, the norms of R's, b and v, as text on standard output.
+void print_point(const Problem& problem, const Point& in_frame);
 
 }  // namespace headflow::cli

@@ -149,7 +149,7 @@ int run_comparison(Invocation& call, const std::string& label) {
                                         {"seed", session.engine.seed},
                                         {"seconds", runs.summary.seconds},
                                         {"output", session.output}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet && !session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
   return runs.summary.outcome == "diverged" ? kDiverged : kSuccess;

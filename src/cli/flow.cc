@@ -84,7 +84,7 @@ int run(Invocation& call) {
                                         {"seed", session.engine.seed},
                                         {"seconds", summary.seconds},
                                         {"output", session.output}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     fmt::print(stderr, "{}\nloss {:.6f} +- {:.2g} at tau = {:g}\n", summary.brief(),

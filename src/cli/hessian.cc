@@ -150,7 +150,7 @@ int run(Invocation& call) {
     if (std::isfinite(time)) out["specialisation_time"] = time;
     out["hessian"] = to_json(h.matrix);
     out["engine"] = engine->name();
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
     return kSuccess;
   }
   fmt::print("{:>16}  {:>5}  {:<44}{}\n", "eigenvalue", "times", "eigenvectors",

@@ -81,7 +81,7 @@ int run(Invocation& call) {
       out["tolerance"] = tolerance;
       out["tolerance_met"] = met;
     }
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
     return kSuccess;
   }
   fmt::print("loss  {:.{}f} +- {:.2g}  ({})\n", result.loss, digits(result.loss_error),

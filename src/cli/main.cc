@@ -1,12 +1,14 @@
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <memory>
+#include <new>
+#include <system_error>
 
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "io/result_file.h"
+#include "io/standard_streams.h"
 
 namespace headflow::cli {
 
@@ -21,8 +23,6 @@ const std::vector<const Command*>& commands() {
 }
 
 namespace {
-
-volatile std::sig_atomic_t interrupt_flag = 0;
 
 struct Flag {
   const Key* key;
@@ -77,6 +77,8 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
   return error.what();
 }
 
+constexpr const char* kNoOutput = "standard output: cannot be written (is the disk full?)";
+
 int fail(const std::string& message) {
   fmt::print(stderr, "headflow: {}\n", message);
   return kBadInput;
@@ -88,7 +90,7 @@ void print_overview() {
   for (const Command* command : commands())
     fmt::print("  {:<12} {}\n", command->name, command->summary);
   fmt::print(
-      "\n  headflow COMMAND --help   flags of a command, with their defaults\n"
+      "\n  headflow COMMAND --help   flags of a command, with their defaults (or: help COMMAND)\n"
       "  headflow --version        version and commit\n\n"
       "Every flag is also a key of the configuration file, in the table named in brackets by\n"
       "--help; a flag wins over the file. Matrices are written '1,0;0,1' on the command line.\n\n"
@@ -123,10 +125,11 @@ int run_command(const Command& command, const std::vector<std::string>& argument
       call.flags.emplace_back(flag->key->full_name(), flag->text);
     }
     const int code = command.run(call);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-      return fail("standard output: cannot be written (is the disk full?)");
-    }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(kNoOutput);
     return code;
+  } catch (const std::system_error& e) {  // of a print
+    if (std::ferror(stdout)) return fail(kNoOutput);
+    return fail(e.what());
   } catch (const OptionError& e) {
     const std::string origin = keys.origin(e.key());
     return fail(origin.empty() ? e.what() : fmt::format("{}: {}", origin, e.what()));
@@ -135,13 +138,14 @@ int run_command(const Command& command, const std::vector<std::string>& argument
   }
 }
 
-int run(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
-      arguments[0] == "help") {
+int run(const std::vector<std::string>& arguments) {
+  const bool help = !arguments.empty() &&
+                    (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help");
+  if (arguments.empty() || (help && arguments.size() == 1)) {
     print_overview();
     return arguments.empty() ? kBadInput : kSuccess;
   }
+  if (help) return run({arguments[1], "--help"});  // help flow
   if (arguments[0] == "--version") {
     fmt::print("headflow {} ({})\n", program_version(), program_commit());
     return kSuccess;
@@ -189,21 +193,16 @@ void print_notes(const Problem& problem, bool quiet) {
   for (const std::string& note : problem.notes()) fmt::print(stderr, "headflow: note: {}\n", note);
 }
 
-bool interrupted() { return interrupt_flag != 0; }
-
-void catch_interrupts() {
-  std::signal(SIGINT, [](int) {
-    if (interrupt_flag != 0) std::_Exit(kInterrupted);  // the second Ctrl-C is final
-    interrupt_flag = 1;
-  });
-}
-
 }  // namespace headflow::cli
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of write(), with a message
+  headflow::protect_standard_streams();
+  headflow::cli::stop_at_once_when_interrupted();
   try {
-    return headflow::cli::run(argc, argv);
+    return headflow::cli::run({argv + std::min(argc, 1), argv + argc});
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "headflow: out of memory; ask for less, or see [program] memory\n");
+    return headflow::cli::kBadInput;
   } catch (const std::exception& e) {
     fmt::print(stderr, "headflow: internal error: {}\n", e.what());
     return headflow::cli::kInternalError;

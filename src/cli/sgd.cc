@@ -75,7 +75,7 @@ int run(Invocation& call) {
     out["seed"] = session.engine.seed;
     out["seconds"] = runs.summary.seconds;
     out["output"] = session.output;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     const SgdRecord& last = runs.recorded.front().back();

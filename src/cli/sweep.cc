@@ -33,7 +33,7 @@ int run(Invocation& call) {
                                         {"done", outcome.done},
                                         {"kept", outcome.kept},
                                         {"output", whole ? options.output : ""}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     if (outcome.up_to_date) {

@@ -3,7 +3,9 @@
 #include <netcdf.h>
 #include <netcdf_mem.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "core/error.h"
@@ -14,6 +16,17 @@ namespace {
 
 void require(int status) {
   if (status != NC_NOERR) throw Error(fmt::format("netCDF: {}", nc_strerror(status)));
+}
+
+/// Values that may be read at once of a file that is smaller (its values may be compressed).
+constexpr std::size_t kMostValues = std::size_t{1} << 20;
+
+/// The absolute name of a regular file, "" if there is none. netCDF takes http://... and the like
+/// for addresses; what begins with a slash it takes for a file.
+std::string local_file(const std::string& path, std::error_code& error) {
+  const std::filesystem::path found = std::filesystem::canonical(path, error);
+  if (error || !std::filesystem::is_regular_file(found, error)) return "";
+  return found.string();
 }
 
 /// What a dimension was called before format version 2; empty: the same.
@@ -99,7 +112,13 @@ void NetcdfWriter::write(const std::string& path) {
 }
 
 NetcdfReader::NetcdfReader(const std::string& path) : path_(path) {
-  const int status = nc_open(path.c_str(), NC_NOWRITE, &id_);
+  std::error_code error;
+  const std::string local = local_file(path, error);
+  if (local.empty()) {
+    fail(error ? fmt::format("cannot be read: {}", error.message()) : "is not a regular file");
+  }
+  bytes_ = std::filesystem::file_size(local, error);
+  const int status = nc_open(local.c_str(), NC_NOWRITE, &id_);
   if (status > 0) fail(fmt::format("cannot be read: {}", nc_strerror(status)));  // the system's
   if (status != NC_NOERR) fail(fmt::format("is not a netCDF file ({})", nc_strerror(status)));
 }
@@ -114,6 +133,7 @@ std::string NetcdfReader::text(const std::string& name) const {
   if (nc_inq_att(id_, NC_GLOBAL, name.c_str(), &type, &size) != NC_NOERR || type != NC_CHAR) {
     return "";
   }
+  if (size > bytes_) return "";
   std::string value(size, ' ');
   if (nc_get_att_text(id_, NC_GLOBAL, name.c_str(), value.data()) != NC_NOERR) return "";
   return value;
@@ -156,6 +176,7 @@ std::vector<double> NetcdfReader::values(const std::string& variable,
   std::vector<int> ids(static_cast<std::size_t>(rank));
   bool fits = nc_inq_vardimid(id_, id, ids.data()) == NC_NOERR && ids.size() == dimensions.size();
   std::size_t total = 1;
+  const std::size_t most = std::max<std::size_t>(kMostValues, bytes_ / sizeof(double));
   std::vector<std::size_t> start(at), count(at.size(), 1);
   start.resize(dimensions.size(), 0);
   for (std::size_t i = 0; fits && i < ids.size(); ++i) {
@@ -165,6 +186,9 @@ std::vector<double> NetcdfReader::values(const std::string& variable,
            (name == dimensions[i] || name == former_name(dimensions[i]));
     if (i >= at.size()) {
       count.push_back(length);
+      if (length > 0 && total > most / length) {
+        fail(fmt::format("variable {} claims to be larger than the file", variable));
+      }
       total *= length;
     } else if (at[i] >= length) {
       fail(fmt::format("has only {} of {}", length, dimensions[i]));
@@ -183,16 +207,11 @@ std::vector<double> NetcdfReader::values(const std::string& variable,
 }
 
 std::string read_attribute(const std::string& path, const std::string& name) {
-  int id = 0;
-  if (nc_open(path.c_str(), NC_NOWRITE, &id) != NC_NOERR) return "";
-  std::size_t size = 0;
-  std::string value;
-  if (nc_inq_attlen(id, NC_GLOBAL, name.c_str(), &size) == NC_NOERR) {
-    value.resize(size);
-    if (nc_get_att_text(id, NC_GLOBAL, name.c_str(), value.data()) != NC_NOERR) value.clear();
+  try {
+    return NetcdfReader(path).text(name);
+  } catch (const FileError&) {
+    return "";
   }
-  nc_close(id);
-  return value;
 }
 
 }  // namespace headflow

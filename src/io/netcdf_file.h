@@ -45,8 +45,9 @@ class NetcdfWriter {
   int id_ = -1;
 };
 
-/// A netCDF file opened for reading. Everything throws FileError, naming the file. Dimensions that
-/// older formats called otherwise (head, head2) go by their names of today.
+/// A netCDF file opened for reading: a regular file, never an address. Everything throws FileError,
+/// naming the file. No more memory is taken than the file is large, whatever sizes it claims.
+/// Dimensions that older formats called otherwise (head, head2) go by their names of today.
 class NetcdfReader {
  public:
   explicit NetcdfReader(const std::string& path);
@@ -70,6 +71,7 @@ class NetcdfReader {
  private:
   [[noreturn]] void fail(const std::string& what) const;
   std::string path_;
+  std::uintmax_t bytes_ = 0;  ///< size of the file
   int id_ = -1;
 };
 
