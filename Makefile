@@ -5,9 +5,10 @@ RESULTS ?= out/paper
 TEST_BUILD ?= build-test
 ONE_TARGET ?= ON
 export HEADFLOW_TEST_EFFORT
+PREFIX ?= /usr/local
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
 
-.PHONY: help paper test test-all build bench format clean
+.PHONY: help paper test test-all build install bench format clean
 
 paper: ## build, compute and draw the paper's figures, measure its statements, write a report
 	@scripts/install-packages build draw
@@ -21,6 +22,9 @@ build: ## install what is missing and build $(BUILD)/headflow
 	@scripts/install-packages build
 	@$(CONFIGURE) -DHEADFLOW_TESTS=OFF > /dev/null
 	@cmake --build $(BUILD) --target headflow
+
+install: build ## install the program, figures, configurations, manual page and shell completions to $(PREFIX)
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 test: ## build and run the tests, statistics thinned; then once more with sanitizers
 	@scripts/install-packages build draw test

@@ -47,7 +47,8 @@ const Command& plot_command() {
       .takes_file = false,
       .only = "Only these quantities of a sweep, as in --only loss,bayes",
       .run = run_plot,
-      .names = "Result files"};
+      .names = "Result files",
+      .offered_names = [] { return std::vector<std::string>{"*.nc"}; }};
   return command;
 }
 
