@@ -143,6 +143,9 @@ Session::Session() {
   keys.add("compare", "rtol", compare_rtol, "relative tolerance of the flow's steps");
   keys.add("compare", "atol", compare_atol, "absolute tolerance of the flow's steps");
 
+  keys.add("verify", "effort", verify_effort,
+           "quick (fewer runs, samples and starts) or full: the same statements");
+
   keys.add("program", "memory", engine.memory,
            "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
   keys.add("program", "threads", engine.threads,
