@@ -1,9 +1,16 @@
-"""figures/plot.py with files that the program makes. Usage: plot_test.py PATH_TO_HEADFLOW."""
+"""figures/plot.py with files that the program makes. Usage: plot_test.py PATH_TO_HEADFLOW.
 
+All pictures are drawn in this process: starting Python and matplotlib takes longer than most of them.
+"""
+
+import contextlib
+import functools
+import io
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import netCDF4
@@ -11,7 +18,11 @@ import numpy as np
 from PIL import Image
 
 PROGRAM = sys.argv.pop(1)
-PLOT = Path(__file__).resolve().parent.parent / "figures" / "plot.py"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "figures"))
+
+import plot  # noqa: E402
+import style  # noqa: E402
+from heads import draw_path, draw_plane  # noqa: E402
 
 SWEEP = """\
 [problem]
@@ -55,8 +66,16 @@ def headflow(*arguments):
     assert done.returncode == 0, done.stderr
 
 
-def plot(*arguments):
-    return subprocess.run(["/usr/bin/python3", PLOT, *map(str, arguments)], capture_output=True, text=True)
+def run(*arguments):
+    """As `plot.py ARGUMENTS`: (exit code, standard output, standard error)."""
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), \
+            unittest.mock.patch.object(sys, "argv", ["plot.py", *map(str, arguments)]):
+        try:
+            code = plot.main() or 0
+        except SystemExit as stop:
+            code = stop.code
+    return code, out.getvalue(), errors.getvalue()
 
 
 class Plot(unittest.TestCase):
@@ -78,12 +97,16 @@ class Plot(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
-    def draw(self, name, *more, suffix="svg"):
-        """The picture; an SVG is read as text, whose words say what was drawn."""
-        picture = self.folder / "pictures" / f"{name}{''.join(more).replace('-', '')}.{suffix}"
-        done = plot(self.folder / f"{name}.nc", picture, *more)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, f"drew {picture}\n", ""))
-        return picture.read_text() if suffix == "svg" else picture
+    @functools.cache
+    def draw(name, only=()):
+        """Path of the picture without its suffix: drawn once, written as PNG and as SVG, whose words say what was drawn."""
+        path = Plot.folder / f"{name}{''.join(only)}"
+        data, kind = plot.read(Plot.folder / f"{name}.nc")
+        style.save(plot.DRAW[kind](data, list(only)), path, ["png", "svg"])
+        return path
+
+    def words(self, name, *only):
+        return Plot.draw(name, only).with_suffix(".svg").read_text()
 
     def assert_words(self, text, *words):
         for word in words:
@@ -92,42 +115,58 @@ class Plot(unittest.TestCase):
     def test_every_kind_has_a_picture(self):
         for name in ("flow", "one", "sgd", "compare", "sweep", "grid"):
             with self.subTest(name):
-                with Image.open(self.draw(name, suffix="png")) as picture:
+                with Image.open(Plot.draw(name).with_suffix(".png")) as picture:
                     self.assertGreater(min(picture.size), 500)
                     self.assertGreater(np.mean(np.asarray(picture.convert("L")) < 200), 0.005)  # something is on it
 
     def test_the_default_is_a_png_beside_the_file(self):
         for more in ([], [""]):
-            done = plot(self.folder / "one.nc", *more)
-            self.assertEqual(done.stdout, f"drew {self.folder / 'one.png'}\n")
-            self.assertTrue((self.folder / "one.png").stat().st_size > 10000)
-            (self.folder / "one.png").unlink()
+            picture = self.folder / "one.png"
+            picture.unlink(missing_ok=True)
+            self.assertEqual(run(self.folder / "one.nc", *more), (0, f"drew {picture}\n", ""))
+            self.assertGreater(picture.stat().st_size, 10000)
 
-    def test_pdf(self):
-        self.assertTrue(self.draw("one", suffix="pdf").read_bytes().startswith(b"%PDF"))
+    def test_pdf_and_the_same_bytes_each_time(self):
+        pictures = [self.folder / "again.pdf", self.folder / "once more.pdf"]
+        for picture in pictures:
+            self.assertEqual(run(self.folder / "one.nc", picture), (0, f"drew {picture}\n", ""))
+        first, second = (picture.read_bytes() for picture in pictures)
+        self.assertTrue(first.startswith(b"%PDF"))
+        self.assertEqual(first, second)
 
-    def test_the_same_file_gives_the_same_bytes(self):
-        self.assertEqual(self.draw("one"), self.draw("one"))
+    def test_heads_in_the_plane_are_those_of_the_figures(self):
+        """A path ends with the marker of its head; an end without a path stands at the end of a ray from the origin."""
+        _, axes = style.plt.subplots()
+        draw_path(axes, np.array([1.0]), np.array([2.0]), 1)
+        self.assertEqual((axes.lines[0].get_xydata()[0].tolist(), axes.lines[-1].get_xydata().tolist()), ([0, 0], [[1, 2]]))
+        self.assertEqual(axes.lines[-1].get_marker(), style.MARKERS[1])
+        heads = np.full((3, 4, 2), np.nan)
+        heads[:2, :2] = [[[0, 0], [0, 0]], [[1, 1], [1, -1]]]  # two of four heads and two of three times are padding
+        _, axes = style.plt.subplots()
+        draw_plane(axes, heads)
+        ends = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() in style.MARKERS]
+        self.assertEqual(ends, [[[1, 1]], [[1, -1]]])
+        style.plt.close("all")
 
     def test_runs(self):
-        self.assert_words(self.draw("flow"), "Flow: softmax-1", "refinement difference", "training time", "orthogonal part", "bias", "scale")
-        self.assert_words(self.draw("sgd"), "SGD: softmax", "2 of 2 runs", "standard error")
-        self.assert_words(self.draw("compare"), "SGD over its limit", "run 1 of 1", "SGD (a batch)", "<!-- flow -->")
+        self.assert_words(self.words("flow"), "Flow: softmax-1", "refinement difference", "training time", "orthogonal part", "bias", "scale")
+        self.assert_words(self.words("sgd"), "SGD: softmax", "2 of 2 runs", "standard error")
+        self.assert_words(self.words("compare"), "SGD over its limit", "run 1 of 1", "SGD (a batch)", "<!-- flow -->")
 
     def test_sweeps(self):
-        self.assert_words(self.draw("sweep"), "standard deviation over 2 seeds", "softmax-1", "Bayes risk", "loss along the flow",
+        self.assert_words(self.words("sweep"), "standard deviation over 2 seeds", "softmax-1", "Bayes risk", "loss along the flow",
                           "a line for each of 2 seeds", "training time", "overlaps along the flow", "of 2 seeds the first", "direction = 1",
                           "heads removed", "cosine of the angle", "a triangle marks the relevant token")
-        some = self.draw("sweep", "--only", "v,b,converged")
+        some = self.words("sweep", "v", "b", "converged")
         self.assert_words(some, "scale at the end", "biases at the end", "converged")
         self.assertNotIn("Bayes risk", some)
-        self.assert_words(self.draw("grid"), "Bayes risk", "tokens", "<image")
+        self.assert_words(self.words("grid"), "Bayes risk", "tokens", "<image")
 
     def refused(self, message, *arguments):
-        done = plot(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn(message, done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        code, out, errors = run(*arguments)
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn(message, errors)
+        self.assertEqual(errors.count("\n"), 1, errors)
 
     def test_errors_say_what_to_do(self):
         self.refused("there is no such file", self.folder / "none.nc")
