@@ -6,6 +6,7 @@ All pictures are drawn in this process: starting Python and matplotlib takes lon
 import contextlib
 import functools
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,19 @@ range = [2, 6]
 """
 
 
+LABELS = """\
+[problem]
+nu = [2.0, 2.0]
+[sweep]
+measure = ["bayes"]
+[[sweep.axis]]
+name = "prices"
+key = "problem.tokens"
+values = [2, 3]
+labels = ["$1, $2", 'a$\\frac{$']
+"""
+
+
 def headflow(*arguments):
     done = subprocess.run([PROGRAM, *map(str, arguments), "--quiet", "--threads", "1"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -89,7 +103,7 @@ class Plot(unittest.TestCase):
         headflow("flow", "--prior", "gaussian", "--features", 1, "--heads", 1, "--nu", 2, "--time", 2, "--output", folder / "one.nc")
         headflow("sgd", *sgd, "--runs", 2, "--output", folder / "sgd.nc")
         headflow("compare", *sgd, "--output", folder / "compare.nc")
-        for name, text in (("sweep", SWEEP), ("grid", GRID)):
+        for name, text in (("sweep", SWEEP), ("grid", GRID), ("labels", LABELS)):
             (folder / f"{name}.toml").write_text(text)
             headflow("sweep", folder / f"{name}.toml", "--output", folder / f"{name}.nc")
 
@@ -183,7 +197,25 @@ class Plot(unittest.TestCase):
         self.refused("not a whole result", self.folder / "hollow.nc")
         self.refused("a picture ends with .png, .svg or .pdf", self.folder / "flow.nc", self.folder / "flow.jpg")
         self.refused("there is no los; it has", self.folder / "sweep.nc", "--only", "los")
-        self.refused("Not a directory", self.folder / "flow.nc", self.folder / "flow.nc" / "flow" / "run.png")
+        for folder in (self.folder / "flow.nc" / "flow", self.folder / "none"):
+            self.refused(f"the folder {folder} does not exist", self.folder / "one.nc", folder / "run.png")
+            self.assertFalse(folder.exists())
+
+    def test_what_is_there_is_replaced_whole_or_not_at_all(self):
+        os.mkfifo(self.folder / "pipe.png")
+        self.refused("is not a regular file", self.folder / "one.nc", self.folder / "pipe.png")
+        (self.folder / "target.png").write_text("old")
+        (self.folder / "link.png").symlink_to("target.png")
+        self.assertEqual(run(self.folder / "one.nc", self.folder / "link.png", "--quiet"), (0, "", ""))
+        self.assertTrue((self.folder / "link.png").is_symlink())
+        self.assertTrue((self.folder / "target.png").read_bytes().startswith(b"\x89PNG"))
+        with unittest.mock.patch("matplotlib.figure.Figure.savefig", side_effect=OSError(28, "No space left on device")):
+            self.refused("No space left on device", self.folder / "one.nc", self.folder / "target.png")
+        self.assertTrue((self.folder / "target.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertEqual([path.name for path in self.folder.iterdir() if path.name.startswith(".")], [])
+
+    def test_names_and_labels_are_no_formulas(self):
+        self.assert_words(self.words("labels"), r"a$\frac{$", "$1, $2")
 
 
 if __name__ == "__main__":

@@ -102,42 +102,37 @@ void print_bash() {
     flags += fmt::format("    '{}') flags='{}'; {} ;;\n", command->name, join(all),
                          bash_reply(positionals_of(*command)));
   }
-  fmt::print(R"(# bash completion of headflow: eval "$(headflow completion bash)"
-_headflow() {
-    {
-      local current = $ {
-        { COMP_WORDS[COMP_CWORD] }
-      }
-      before = $ {
-        { COMP_WORDS[COMP_CWORD - 1] }
-      }
-      local flags ='' words ='' files ='' COMPREPLY = () if["$COMP_CWORD" - eq 1];
-      then COMPREPLY = ($(compgen - W '{} --help --version' --"$current")) return fi
-#-- flag = value is three words to bash.
-          if["$current" = '='];
-      then current ='' elif["$before" = '='];
-      then before = $ {
-        { COMP_WORDS[COMP_CWORD - 2] }
-      }
+  fmt::print(R"bash(# bash completion of headflow: eval "$(headflow completion bash)"
+_headflow() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
+  local flags='' words='' files=''
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W '{} --help --version' -- "$current"))
+    return
+  fi
+  # --flag=value is three words to bash.
+  if [ "$current" = '=' ]; then
+    current=''
+  elif [ "$before" = '=' ]; then
+    before=${{COMP_WORDS[COMP_CWORD-2]}}
   fi
   case "${{COMP_WORDS[1]}} $before" in
 {}    *) case "${{COMP_WORDS[1]}}" in
-{}
-  esac;
-  ;
+{}    esac ;;
   esac
   case "$current" in
-    -*) COMPREPLY=($(compgen -W "$flags" -- "$current")) ;
-  ;
+    -*) COMPREPLY=($(compgen -W "$flags" -- "$current")) ;;
     *) COMPREPLY=($(compgen -W "$words" -- "$current"))
-      if [ -n "$files" ];
-    then local IFS = $ '\n' compopt - o filenames 2 > / dev / null COMPREPLY =
-                         ($(compgen - f - X "!$files" --"$current") $(compgen - d-- "$current")) fi;
-    ;
-    esac
-    }}
+      if [ -n "$files" ]; then
+        local IFS=$'\n'
+        compopt -o filenames 2>/dev/null
+        COMPREPLY=($(compgen -f -X "!$files" -- "$current") $(compgen -d -- "$current"))
+      fi ;;
+  esac
+}}
 complete -F _headflow headflow
-)",
+)bash",
              join(names), values, flags);
 }
 
@@ -263,6 +258,7 @@ const Command& completion_command() {
       .only = nullptr,
       .run = run,
       .names = "bash, fish or zsh",
+      .prints_json = false,
       .offered_names = shell_names};
   return command;
 }
