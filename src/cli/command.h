@@ -53,7 +53,8 @@ struct Command {
   const char* only;                   ///< help of --only, or null if there is none
   int (*run)(Invocation& call);
   const char* names = nullptr;  ///< help of positional arguments that are no configuration file
-  /// What a shell offers for these: words, or a pattern of files ("*.nc").
+  bool prints_json = true;      ///< has --json
+  /// What a shell offers for the names: words, or a pattern of files ("*.nc").
   std::vector<std::string> (*offered_names)() = nullptr;
 };
 

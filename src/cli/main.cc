@@ -54,7 +54,8 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
       flags.push_back(std::move(flag));
     }
   }
-  app.add_flag("--json", call.json, "Print the result as one JSON object on standard output");
+  if (command.prints_json)
+    app.add_flag("--json", call.json, "Print the result as one JSON object on standard output");
   app.add_flag("--quiet", call.quiet, "No progress and no remarks");
   if (command.only) app.add_option("--only", call.only, command.only)->delimiter(',');
   return flags;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kGrowthTolerance = 1e-11;
 
-/// Four heads with unequal squares: they tell the three growth_constants apart.
+/// Four heads with unequal squares: they tell the three constants apart.
 Vector learnt() {
   Vector u(4);
   for (int h = 0; h < 4; ++h) u[h] = std::cos(1.0 + 2 * h);
@@ -165,7 +165,7 @@ std::vector<Row> two_learnt_features() {
 }  // namespace
 
 std::vector<Claim> specialisation_claims(Effort /*effort*/) {
-  return {{"Lemma III.2 (A.6)", "its growth_constants", 1, growth_constants, "c1 c2 c3 > 0"},
+  return {{"Lemma III.2 (A.6)", "its constants", 1, growth_constants, "c1 c2 c3 > 0"},
           {"Lemma III.2 (A.6) orthogonal", "a new feature grows across", 1, orthogonal_growth},
           {"Lemma III.2 (A.6) two", "two learnt features", 1, two_learnt_features}};
 }
