@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-
 #include "support/problems.h"
 #include "support/random_problems.h"
 #include "theory/origin.h"

@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 
 #include "cli/command.h"
 
@@ -14,6 +16,16 @@ namespace {
 volatile std::sig_atomic_t interrupt_flag = 0;
 volatile std::sig_atomic_t keeps_results = 0;
 volatile std::sig_atomic_t on_terminal = 0;
+
+constexpr double kGrace = 0.3;  // seconds
+std::atomic<double> interrupt_time = 0;
+static_assert(std::atomic<double>::is_always_lock_free);  // so that a handler may set it
+
+double now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 void say(const char* text) {
   if (on_terminal) static_cast<void>(!::write(STDERR_FILENO, "\n", 1));  // below the progress bar
@@ -28,6 +40,7 @@ void handle(int signal) {
   // A terminal that closes may send SIGHUP twice: only a second Ctrl-C is final.
   if (interrupt_flag != 0 && signal == SIGINT) std::_Exit(kInterrupted);
   if (interrupt_flag == 0) {
+    interrupt_time = now();
     say("headflow: interrupted; stopping and keeping what there is (Ctrl-C again: at once)\n");
   }
   interrupt_flag = 1;
@@ -36,6 +49,8 @@ void handle(int signal) {
 }  // namespace
 
 bool interrupted() { return interrupt_flag != 0; }
+
+bool computations_go_on() { return interrupt_flag == 0 || now() < interrupt_time + kGrace; }
 
 void catch_interrupts() { keeps_results = 1; }
 

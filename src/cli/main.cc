@@ -11,16 +11,18 @@
 #include "io/standard_streams.h"
 
 namespace headflow::cli {
-namespace {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &loss_command(),    &bayes_command(),     &flow_command(),        &sgd_command(),
-      &compare_command(), &hessian_command(),   &fixed_point_command(), &minima_command(),
-      &phases_command(),  &prune_command(),     &similarity_command(),  &attention_command(),
-      &sweep_command(),   &reproduce_command(), &verify_command(),      &plot_command()};
+      &loss_command(),       &bayes_command(),     &flow_command(),        &sgd_command(),
+      &compare_command(),    &hessian_command(),   &fixed_point_command(), &minima_command(),
+      &phases_command(),     &prune_command(),     &similarity_command(),  &attention_command(),
+      &sweep_command(),      &reproduce_command(), &verify_command(),      &plot_command(),
+      &completion_command(), &man_command()};
   return all;
 }
+
+namespace {
 
 struct Flag {
   const Key* key;
@@ -83,10 +85,8 @@ int fail(const std::string& message) {
 }
 
 void print_overview() {
-  fmt::print(
-      "headflow {}: head specialisation in a solvable model of multi-head attention\n\n"
-      "usage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
-      program_version());
+  fmt::print("headflow {}: {}\n\nusage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
+             program_version(), kProgramSummary);
   for (const Command* command : commands())
     fmt::print("  {:<12} {}\n", command->name, command->summary);
   fmt::print(
@@ -94,8 +94,8 @@ void print_overview() {
       "  headflow --version        version and commit\n\n"
       "Every flag is also a key of the configuration file, in the table named in brackets by\n"
       "--help; a flag wins over the file. Matrices are written '1,0;0,1' on the command line.\n\n"
-      "exit codes: 0 done, 2 bad input or file, 3 the flow diverged,\n            4 a statement is "
-      "not as expected (verify), 130 interrupted\n");
+      "exit codes:\n");
+  for (const auto& [code, meaning] : kExitMeanings) fmt::print("  {:<5}{}\n", code, meaning);
 }
 
 int run_command(const Command& command, const std::vector<std::string>& arguments,
@@ -124,9 +124,14 @@ int run_command(const Command& command, const std::vector<std::string>& argument
       keys.set_text(*flag->key, flag->text, flag->key->flag());
       call.flags.emplace_back(flag->key->full_name(), flag->text);
     }
+    call.session.engine.go_on = computations_go_on;
     const int code = command.run(call);
     if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(kNoOutput);
     return code;
+  } catch (const Interrupted&) {
+    fmt::print(stderr,
+               "headflow: stopped before there was a result; give the same command again\n");
+    return kInterrupted;
   } catch (const std::system_error& e) {  // of a print
     if (std::ferror(stdout)) return fail(kNoOutput);
     return fail(e.what());
@@ -172,6 +177,24 @@ int run(const std::vector<std::string>& arguments) {
 
 void print_note(const std::string& note, bool quiet) {
   if (!quiet && !note.empty()) fmt::print(stderr, "headflow: note: {}\n", note);
+}
+
+std::vector<FlagInfo> flags_of(const Command& command) {
+  Invocation call;
+  std::string file;
+  CLI::App app;
+  const auto flags = add_flags(app, command, call, file);
+  std::vector<FlagInfo> out;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) continue;
+    FlagInfo info{"--" + option->get_lnames().front(), option->get_description(), "", ""};
+    if (option->get_items_expected_max() > 0) info.type = option->get_type_name();
+    for (const auto& flag : flags) {
+      if (flag->option == option) info.key = flag->key->full_name();
+    }
+    out.push_back(std::move(info));
+  }
+  return out;
 }
 
 void print_notes(const Problem& problem, bool quiet) {

@@ -117,6 +117,16 @@ void Keys::add(const std::string& section, const std::string& name, std::string&
   insert(std::move(key));
 }
 
+void Keys::add_text_or_number(const std::string& section, const std::string& name,
+                              std::string& target, const std::string& help) {
+  Key key{section, name, help, ValueKind::text, {}, [&target] { return toml_text(target); }};
+  key.set = [&target, key](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    target = text ? *text : fmt::format("{}", as_number(key, value));
+  };
+  insert(std::move(key));
+}
+
 void Keys::add(const std::string& section, const std::string& name, int& target,
                const std::string& help) {
   Key key{

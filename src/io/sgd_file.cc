@@ -7,7 +7,7 @@
 namespace headflow {
 namespace {
 
-void append(std::vector<double>& out, const Matrix& values) {
+void append_values(std::vector<double>& out, const Matrix& values) {
   out.insert(out.end(), values.data(), values.data() + values.size());
 }
 
@@ -16,7 +16,7 @@ std::vector<double> collect(const std::vector<std::vector<SgdRecord>>& recorded,
                             const Value& value) {
   std::vector<double> out;
   for (const auto& run : recorded) {
-    for (const SgdRecord& record : run) append(out, value(record));
+    for (const SgdRecord& record : run) append_values(out, value(record));
   }
   return out;
 }
@@ -63,7 +63,7 @@ void write_sgd_runs(NetcdfWriter& file, const Problem& problem, const SgdOptions
                 collect(recorded, [](const SgdRecord& r) { return r.state.q(); }),
                 described("overlap of two heads, k_h . k_h'"));
   std::vector<double> p;
-  for (const auto& run : recorded) append(p, run.front().state.p());
+  for (const auto& run : recorded) append_values(p, run.front().state.p());
   file.variable("p", {"run", "feature", "feature2"}, p,
                 described("overlap of two hidden directions, k*_f . k*_f'"));
   file.variable("R", {"run", "time", "attention_head", "other_head"},

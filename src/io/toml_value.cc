@@ -42,7 +42,7 @@ bool to_matrix(const toml::array& array, Matrix& out) {
 std::string text_of(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    throw FileError(path, "is a folder; give a configuration file");
+    throw FileError(path, "cannot be read: it is a folder; give a configuration file");
   }
   std::ifstream in(path, std::ios::binary);
   std::string content;
