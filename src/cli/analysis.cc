@@ -38,9 +38,9 @@ nlohmann::ordered_json to_json(const Quantity& q, std::size_t dimension, std::si
 int analyse(Invocation& call, const std::vector<std::string>& measures,
             void (*print)(const Quantities&)) {
   Session& session = call.session;
-  session.take_recorded_start();
-  const Problem problem(session.problem);
   session.flow.check();
+  settle_start(session, call.quiet);
+  const Problem problem(session.problem);
   session.check_end();
   print_notes(problem, call.quiet);
   std::optional<Quantities> measured;

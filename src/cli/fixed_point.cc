@@ -14,10 +14,10 @@ namespace {
 
 int run(Invocation& call) {
   Session& session = call.session;
-  session.take_recorded_start();
+  session.flow.check();
+  settle_start(session, call.quiet);
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
-  session.flow.check();
   session.check_end();
   const Point start = session.flow_start(problem);
   FixedPointOptions options;
