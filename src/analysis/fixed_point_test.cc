@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/effort.h"
 #include "support/problems.h"
 #include "theory/bayes.h"
 
@@ -56,9 +57,7 @@ TEST(FixedPoint, OfBayesSoftmaxIsTheBayesRisk) {
 
 // Three heads on two atoms: still the Bayes risk, and directions along which nothing changes.
 TEST(FixedPoint, WithMoreHeadsThanNeeded) {
-#ifdef HEADFLOW_SANITIZE
-  GTEST_SKIP() << "runs in Release; minutes under sanitizers";
-#endif
+  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "minutes with sanitizers";
   const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 3, 2));
   const FixedPoint found =
       find_fixed_point(problem, one_thread(), initial_point(problem, 0.01, 1), {});

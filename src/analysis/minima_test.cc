@@ -5,6 +5,7 @@
 #include <atomic>
 #include <set>
 
+#include "support/effort.h"
 #include "support/problems.h"
 
 namespace headflow {
@@ -77,9 +78,7 @@ TEST(Minima, Interrupted) {
 // Two softmax heads on the flipping spike: one minimum, from everywhere, and the same bits for any
 // number of threads.
 TEST(Minima, OfTwoHeads) {
-#ifdef HEADFLOW_SANITIZE
-  GTEST_SKIP() << "runs in Release; minutes under sanitizers";
-#endif
+  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "minutes with sanitizers";
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
   MinimaOptions options;
   options.starts = 10;

@@ -14,7 +14,7 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_bayes(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
@@ -75,7 +75,7 @@ const Command& bayes_command() {
       {"problem", "run", "program"},
       true,
       nullptr,
-      run};
+      run_bayes};
   return command;
 }
 

@@ -12,7 +12,7 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_fixed_point(Invocation& call) {
   Session& session = call.session;
   session.flow.check();
   settle_start(session, call.quiet);
@@ -103,7 +103,7 @@ const Command& fixed_point_command() {
        "run", "program"},
       true,
       nullptr,
-      run};
+      run_fixed_point};
   return command;
 }
 

@@ -15,7 +15,7 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_flow(Invocation& call) {
   Session& session = call.session;
   session.flow.check();
   settle_start(session, call.quiet);
@@ -108,7 +108,7 @@ const Command& flow_command() {
       {"problem", "flow", "point", "run", "result.output", "program"},
       true,
       nullptr,
-      run};
+      run_flow};
   return command;
 }
 

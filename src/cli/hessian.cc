@@ -37,7 +37,7 @@ Point named_point(const Session& session, const Problem& problem) {
   return point;
 }
 
-struct Row {
+struct Eigenspace {
   double eigenvalue;
   int multiplicity;
   ModeShape shape;
@@ -45,8 +45,9 @@ struct Row {
 };
 
 /// Equal eigenvalues together; beside them the nearest closed form of the same kind.
-std::vector<Row> rows_of(const Hessian& h, double error, const std::vector<OriginMode>& modes) {
-  std::vector<Row> rows;
+std::vector<Eigenspace> rows_of(const Hessian& h, double error,
+                                const std::vector<OriginMode>& modes) {
+  std::vector<Eigenspace> rows;
   std::vector<std::vector<Point>> modes_of;
   for (Eigen::Index k = 0; k < h.eigenvalues.size(); ++k) {
     if (!rows.empty() && h.eigenvalues[k] - rows.back().eigenvalue <=
@@ -59,7 +60,7 @@ std::vector<Row> rows_of(const Hessian& h, double error, const std::vector<Origi
     modes_of.push_back({h.mode(k)});
   }
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].shape = mode_shape(modes_of[i]);
-  for (Row& row : rows) {
+  for (Eigenspace& row : rows) {
     if (row.shape.b + row.shape.v > 0.5) continue;
     for (const OriginMode& mode : modes) {
       const double distance = std::abs(mode.eigenvalue - row.eigenvalue);
@@ -79,13 +80,13 @@ double trained_norm(const Problem& problem, Point grad) {
 }
 
 /// What is printed.
-struct Result {
+struct HessianResult {
   Point point;
   std::unique_ptr<Engine> engine;
   Hessian h;
   double loss = 0, gradient_norm = 0;
   double error = 0;  ///< of an entry of the Hessian
-  std::vector<Row> rows;
+  std::vector<Eigenspace> rows;
   bool at_origin = false;
 
   const char* error_kind() const {
@@ -98,10 +99,10 @@ struct Result {
   }
 };
 
-Result compute(const Session& session, const Problem& problem) {
+HessianResult compute(const Session& session, const Problem& problem) {
   EngineOptions options = session.engine;
   options.tolerance = std::min(options.tolerance, 1e-8);
-  Result out;
+  HessianResult out;
   out.point = named_point(session, problem);
   out.engine = make_engine(problem, options, {&out.point, false});
   out.engine->adapt(out.point);
@@ -135,7 +136,7 @@ Result compute(const Session& session, const Problem& problem) {
   return out;
 }
 
-nlohmann::ordered_json row_json(const Row& row) {
+nlohmann::ordered_json eigenspace_json(const Eigenspace& row) {
   nlohmann::ordered_json entry = {
       {"eigenvalue", row.eigenvalue},
       {"multiplicity", row.multiplicity},
@@ -150,9 +151,10 @@ nlohmann::ordered_json row_json(const Row& row) {
   return entry;
 }
 
-void print_json(const Problem& problem, const Result& result, const std::string& at, double D) {
+void print_json(const Problem& problem, const HessianResult& result, const std::string& at,
+                double D) {
   auto spectrum = nlohmann::ordered_json::array();
-  for (const Row& row : result.rows) spectrum.push_back(row_json(row));
+  for (const Eigenspace& row : result.rows) spectrum.push_back(eigenspace_json(row));
   const Hessian& h = result.h;
   nlohmann::ordered_json out = {{"at", at},
                                 {"point", to_json(problem.frame().leave(result.point))},
@@ -171,12 +173,13 @@ void print_json(const Problem& problem, const Result& result, const std::string&
   fmt::print("{}\n", json_text(out));
 }
 
-void print_text(const Problem& problem, const Result& result, const std::string& at, double D) {
+void print_text(const Problem& problem, const HessianResult& result, const std::string& at,
+                double D) {
   fmt::print("at {}, loss {:.9f}\n", at, result.loss);
   print_point(problem, result.point);
   fmt::print("{:>16}  {:>5}  {:<44}{}\n", "eigenvalue", "times", "eigenvectors",
              result.at_origin ? "  closed form" : "");
-  for (const Row& row : result.rows) {
+  for (const Eigenspace& row : result.rows) {
     const double value = std::abs(row.eigenvalue) <= result.error ? 0.0 : row.eigenvalue;
     fmt::print("{:>16.9f}  {:>5}  {}\n", value, row.multiplicity,
                row.closed_form
@@ -201,11 +204,11 @@ void print_text(const Problem& problem, const Result& result, const std::string&
   }
 }
 
-int run(Invocation& call) {
+int run_hessian(Invocation& call) {
   Session& session = call.session;
   if (session.hessian_at == "point") {
     session.flow.check_start();
-    session.take_recorded_start();
+    print_note(session.take_recorded_start(), call.quiet);
   } else if (session.keys.origin("flow.init_from").starts_with("--")) {
     throw OptionError("hessian.at", in_quotes(session.hessian_at),
                       "and flow.init_from are two different points; give one of them");
@@ -217,7 +220,7 @@ int run(Invocation& call) {
         "sgd.dim", fmt::format("{}", session.sgd.dim),
         fmt::format("must be at least features + heads = {}", problem.F() + problem.H()));
   }
-  const Result result = [&] {
+  const HessianResult result = [&] {
     const Elapsed elapsed(Progress::detect(call.quiet), "hessian: working");
     return compute(session, problem);
   }();
@@ -249,7 +252,7 @@ const Command& hessian_command() {
        "sgd.dim", "run", "program"},
       true,
       nullptr,
-      run};
+      run_hessian};
   return command;
 }
 

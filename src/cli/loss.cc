@@ -35,7 +35,7 @@ double largest(const Point& error) {
   return std::max({error.m.maxCoeff(), error.R.maxCoeff(), error.b.maxCoeff(), error.v});
 }
 
-int run(Invocation& call) {
+int run_loss(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   const Point point = session.point.make(problem);
@@ -136,7 +136,7 @@ const Command& loss_command() {
       {"problem", "point", "run", "program"},
       true,
       nullptr,
-      run};
+      run_loss};
   return command;
 }
 

@@ -12,16 +12,18 @@
 #include "io/standard_streams.h"
 
 namespace headflow::cli {
-namespace {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &loss_command(),    &bayes_command(),     &flow_command(),        &sgd_command(),
-      &compare_command(), &hessian_command(),   &fixed_point_command(), &minima_command(),
-      &phases_command(),  &prune_command(),     &similarity_command(),  &attention_command(),
-      &sweep_command(),   &reproduce_command(), &verify_command(),      &plot_command()};
+      &loss_command(),       &bayes_command(),     &flow_command(),        &sgd_command(),
+      &compare_command(),    &hessian_command(),   &fixed_point_command(), &minima_command(),
+      &phases_command(),     &prune_command(),     &similarity_command(),  &attention_command(),
+      &sweep_command(),      &reproduce_command(), &verify_command(),      &plot_command(),
+      &completion_command(), &man_command()};
   return all;
 }
+
+namespace {
 
 struct Flag {
   const Key* key;
@@ -84,10 +86,8 @@ int fail(const std::string& message) {
 }
 
 void print_overview() {
-  fmt::print(
-      "headflow {}: head specialisation in a solvable model of multi-head attention\n\n"
-      "usage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
-      program_version());
+  fmt::print("headflow {}: {}\n\nusage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
+             program_version(), kProgramSummary);
   for (const Command* command : commands())
     fmt::print("  {:<12} {}\n", command->name, command->summary);
   fmt::print(
@@ -95,8 +95,8 @@ void print_overview() {
       "  headflow --version        version and commit\n\n"
       "Every flag is also a key of the configuration file, in the table named in brackets by\n"
       "--help; a flag wins over the file. Matrices are written '1,0;0,1' on the command line.\n\n"
-      "exit codes: 0 done, 2 bad input or file, 3 the flow diverged,\n            4 a statement is "
-      "not as expected (verify), 130 interrupted\n");
+      "exit codes:\n");
+  for (const auto& [code, meaning] : kExitMeanings) fmt::print("  {:<5}{}\n", code, meaning);
 }
 
 int run_command(const Command& command, const std::vector<std::string>& arguments,
@@ -176,9 +176,30 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+void print_note(const std::string& note, bool quiet) {
+  if (!quiet && !note.empty()) fmt::print(stderr, "headflow: note: {}\n", note);
+}
+
+std::vector<FlagInfo> flags_of(const Command& command) {
+  Invocation call;
+  std::string file;
+  CLI::App app;
+  const auto flags = add_flags(app, command, call, file);
+  std::vector<FlagInfo> out;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) continue;
+    FlagInfo info{"--" + option->get_lnames().front(), option->get_description(), "", ""};
+    if (option->get_items_expected_max() > 0) info.type = option->get_type_name();
+    for (const auto& flag : flags) {
+      if (flag->option == option) info.key = flag->key->full_name();
+    }
+    out.push_back(std::move(info));
+  }
+  return out;
+}
+
 void print_notes(const Problem& problem, bool quiet) {
-  if (quiet) return;
-  for (const std::string& note : problem.notes()) fmt::print(stderr, "headflow: note: {}\n", note);
+  for (const std::string& note : problem.notes()) print_note(note, quiet);
 }
 
 }  // namespace headflow::cli

@@ -10,7 +10,7 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_minima(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
@@ -106,7 +106,7 @@ const Command& minima_command() {
                                {"problem", "minima", "flow.init_noise", "run", "program"},
                                true,
                                nullptr,
-                               run};
+                               run_minima};
   return command;
 }
 

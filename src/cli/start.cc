@@ -46,7 +46,7 @@ std::vector<std::string> remarks_on_start(const Session& session) {
 
 void settle_start(Session& session, bool quiet) {
   const std::vector<std::string> notes = remarks_on_start(session);
-  session.take_recorded_start();
+  print_note(session.take_recorded_start(), quiet);
   if (quiet) return;
   if (!session.taken_from.empty()) fmt::print(stderr, "starting from {}\n", session.taken_from);
   for (const std::string& note : notes) fmt::print(stderr, "headflow: note: {}\n", note);

@@ -10,7 +10,7 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_sweep(Invocation& call) {
   if (call.file.empty()) {
     throw Error("sweep needs a configuration file with a table [sweep]; headflow sweep --help");
   }
@@ -81,7 +81,7 @@ const Command& sweep_command() {
       {"problem", "point", "run", "flow", "end", "result.output", "program"},
       true,
       nullptr,
-      run};
+      run_sweep};
   return command;
 }
 

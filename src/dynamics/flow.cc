@@ -1,5 +1,6 @@
 #include "dynamics/flow.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -7,6 +8,7 @@
 #include "core/random.h"
 #include "core/suggest.h"
 #include "dynamics/integrator.h"
+#include "expectation/exact_with_samples.h"
 
 namespace headflow {
 namespace {
@@ -14,6 +16,8 @@ namespace {
 /// A coordinate this large is on its way to infinity: everything of interest is below 1e3.
 constexpr double kDiverged = 1e8;
 
+/// Samples of the second moments, at least.
+constexpr double kFewestMoments = 1 << 14;
 /// Redraws of the samples of one seed (StreamKey::draw).
 constexpr double kMostDraws = 1 << 24;
 
@@ -216,7 +220,21 @@ std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions e
     engine.tolerance =
         std::min(engine.tolerance, std::max(0.1 * options.gradient_tolerance, 1e-12));
   }
-  return make_engine(problem, engine, {&start, options.kappa > 0});
+  const bool noise = options.kappa > 0;
+  const bool exact =
+      engine.engine == "factorised" || (engine.engine == "auto" && engine.samples == 0);
+  if (!noise || !exact) return make_engine(problem, engine, {&start, noise});
+  EngineOptions without_samples = engine;
+  without_samples.samples = 0;
+  auto gradient = make_engine(problem, without_samples, {&start, false});
+  if (gradient->has_second_moment()) return gradient;
+  engine.engine = "qmc";
+  if (engine.samples == 0) {  // an error of kappa / sqrt(samples), up to 1e-3
+    const double wanted = 1e6 * options.kappa * options.kappa;
+    engine.samples = static_cast<std::int64_t>(
+        std::clamp(wanted, kFewestMoments, static_cast<double>(kDefaultSamples)));
+  }
+  return exact_with_samples(std::move(gradient), make_engine(problem, engine));
 }
 
 namespace {

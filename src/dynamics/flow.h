@@ -105,7 +105,9 @@ Point initial_point(const Problem& problem, double noise, std::uint64_t seed,
 Point noisy(Point point, double noise, std::uint64_t seed, std::uint64_t number = 0);
 
 /// The engine for a flow: the tolerance is tightened to a tenth of flow.gradient_tolerance, which
-/// otherwise could not be told from the error, and `auto` chooses at the start.
+/// otherwise could not be told from the error, and `auto` chooses at the start. With kappa > 0,
+/// where `auto` (unless it is told how many samples) or `factorised` can do without samples, only
+/// the second moments are sampled: their error is multiplied by kappa.
 std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions engine,
                                          const FlowOptions& options, const Point& start);
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <sstream>
 
 #include "analysis/attention.h"
 #include "analysis/fixed_point.h"
@@ -29,16 +28,6 @@ struct End {
 };
 
 struct Stopped {};
-
-std::vector<std::string> split(const std::string& names) {
-  std::vector<std::string> out;
-  std::stringstream stream(names);
-  for (std::string name; std::getline(stream, name, ',');) {
-    std::erase(name, ' ');
-    out.push_back(name);
-  }
-  return out;
-}
 
 /// What several measures need is computed once.
 class Task {
@@ -178,8 +167,7 @@ void Task::sgd_measure() {
   const auto starts = Sgd::starts(problem, session_.sgd, session_.engine.seed);
   Sgd sgd(problem, session_.sgd, session_.engine.seed, 1, starts);
   while (!sgd.finished()) {
-    sgd.advance();
-    if (!go_on_()) throw Stopped();
+    if (!sgd.advance(go_on_) || !go_on_()) throw Stopped();
   }
   const std::vector<SgdRecord>& records = sgd.recorded().front();
   std::vector<std::int64_t> steps = sgd.output_steps();
@@ -203,7 +191,7 @@ void Task::sgd_measure() {
       {n, H(), F()}, m);
   add("sgd_q_t", "overlaps of heads, SGD", {"time", "attention_head", "other_head"}, {n, H(), H()},
       q);
-  for (const std::string& name : split(session_.theory)) {
+  for (const std::string& name : limit_names(session_.theory)) {
     const Limit limit =
         make_limit(session_.problem, session_.engine, session_.sgd, records.front().state, steps,
                    {name, session_.compare_rtol, session_.compare_atol});

@@ -135,10 +135,12 @@ RecordedPoint read_recorded_point(const std::string& path, int run, const std::s
     throw OptionError("flow.init_run", fmt::format("{}", run),
                       fmt::format("must be 1: {} holds one run", path));
   }
+  const bool verified = file.verify();
   const AtTime start(file, path, sgd, run, time);
   const Eigen::Index H = start.heads(), F = start.features();
 
   RecordedPoint out;
+  out.verified = verified;
   out.time = start.time();
   out.user.m = start.read("m", {"attention_head", "feature"}, H, F);
   out.user.b = start.read("b", {"attention_head"}, 1, H).row(0);

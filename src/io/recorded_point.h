@@ -11,7 +11,8 @@ namespace headflow {
 struct RecordedPoint {
   Point user;
   Matrix p;
-  double time = 0;  ///< the recorded time
+  bool verified = true;  ///< false: the file has no checksum
+  double time = 0;       ///< the recorded time
 };
 
 /// Reads it from a result file of `headflow flow`, or from run number `run` (from 1) of a

@@ -30,11 +30,12 @@ struct State {
 
   explicit State(unsigned seed) {
     std::srand(seed);
-    const Matrix spikes = Matrix::Random(F, kDimension), heads = Matrix::Random(H, kDimension);
+    const Matrix spikes = testing::random_matrix(F, kDimension, 1),
+                 heads = testing::random_matrix(H, kDimension, 2);
     m = heads * spikes.transpose();
     q = heads * heads.transpose();
     p = spikes * spikes.transpose();
-    b = Vector::Random(H);
+    b = testing::random_matrix(H, 1, 3);
     v = 1.0 + 0.1 * seed;
   }
 };

@@ -143,6 +143,9 @@ Session::Session() {
   keys.add("compare", "rtol", compare_rtol, "relative tolerance of the flow's steps");
   keys.add("compare", "atol", compare_atol, "absolute tolerance of the flow's steps");
 
+  keys.add("verify", "effort", verify_effort,
+           "quick (fewer runs, samples and starts) or full: the same statements");
+
   keys.add("program", "memory", engine.memory,
            "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
   keys.add("program", "threads", engine.threads,
@@ -155,10 +158,10 @@ Session::Session() {
            "result file (netCDF; JSON for verify); for reproduce, a folder; for plot, a picture");
 }
 
-void Session::take_recorded_start() {
+std::string Session::take_recorded_start() {
   if (flow.init_from.empty()) {
     flow.init_noise = flow.noise();
-    return;
+    return "";
   }
   ProblemOptions without_p = problem;
   without_p.p.reset();
@@ -178,12 +181,18 @@ void Session::take_recorded_start() {
   point.b = recorded.user.b.transpose();
   point.v = recorded.user.v;
   problem.p = recorded.p;
+  std::string note;
+  if (!recorded.verified) {
+    note = fmt::format("{} has no checksum: it cannot be told whether it is as it was written",
+                       flow.init_from);
+  }
   taken_from = fmt::format("{} at tau = {:g}", flow.init_from, recorded.time);
   flow.init = "point";
   flow.init_from.clear();
   flow.init_run = 1;
   flow.init_time = "first";
   flow.init_noise = flow.noise();
+  return note;
 }
 
 void Session::check_end() const {

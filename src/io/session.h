@@ -32,13 +32,14 @@ struct Session {
   EngineOptions engine;
   FlowOptions flow;
   SgdOptions sgd;
-  std::string output;                 ///< result file
-  std::string save_init;              ///< file for the start of SGD
-  int starts = 200;                   ///< of a search for minima
-  std::string end_search = "newton";  ///< how the end of training is found: newton or flow
-  double end_gradient = 1e-8;         ///< norm of the gradient where training counts as ended
-  std::string hessian_at = "point";   ///< where the Hessian is taken
-  std::string theory = "flow";        ///< what SGD is compared with
+  std::string output;                  ///< result file
+  std::string save_init;               ///< file for the start of SGD
+  int starts = 200;                    ///< of a search for minima
+  std::string end_search = "newton";   ///< how the end of training is found: newton or flow
+  double end_gradient = 1e-8;          ///< norm of the gradient where training counts as ended
+  std::string hessian_at = "point";    ///< where the Hessian is taken
+  std::string theory = "flow";         ///< what SGD is compared with
+  std::string verify_effort = "full";  ///< quick or full
   double compare_rtol = 1e-6, compare_atol = 1e-8;
   double checkpoint_seconds = 60.0;  ///< between two checkpoints of SGD
   std::string taken_from;            ///< where take_recorded_start took the start from, in words
@@ -58,8 +59,9 @@ struct Session {
 
   /// If flow.init_from is given, reads that file into [point] and problem.p, and flow.init becomes
   /// "point": the configuration then reproduces the run without the file. flow.init_noise becomes
-  /// what it is. Call it before the problem is made. Throws FileError and OptionError.
-  void take_recorded_start();
+  /// what it is. Call it before the problem is made. Returns a remark, or nothing. Throws FileError
+  /// and OptionError.
+  std::string take_recorded_start();
 
   /// Throws OptionError if [end] breaks a rule.
   void check_end() const;

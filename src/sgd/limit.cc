@@ -1,10 +1,39 @@
 #include "sgd/limit.h"
 
+#include <algorithm>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
 namespace headflow {
+namespace {
+
+void require_known(const std::string& name) {
+  static const std::vector<std::string> known = {"flow", "kappa", "map"};
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
+}
+
+}  // namespace
+
+std::vector<std::string> limit_names(const std::string& text) {
+  std::vector<std::string> out;
+  std::stringstream stream(text);
+  for (std::string name; std::getline(stream, name, ',');) {
+    name.erase(0, name.find_first_not_of(' '));
+    name.erase(name.find_last_not_of(' ') + 1);
+    require_known(name);
+    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+  }
+  if (out.empty()) require_known(text);
+  return out;
+}
 
 Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& engine_options,
                  const SgdOptions& sgd, const SgdState& start,
                  const std::vector<std::int64_t>& steps, const LimitOptions& options) {
+  require_known(options.name);
   ProblemOptions with_p = problem_options;
   with_p.p = start.p();
   Problem problem(with_p);
@@ -20,13 +49,10 @@ Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& eng
   const bool noiseless = options.name == "flow";
   out.flow.integrator = noiseless ? "implicit" : options.name == "kappa" ? "explicit" : "map";
   out.flow.step = sgd.lr;
-  EngineOptions engine = engine_options;
   if (!noiseless) {
     out.flow.kappa = sgd.lr * static_cast<double>(sgd.dim) / static_cast<double>(sgd.batch);
-    // Only samples have the second moments that keep the noise.
-    if (engine.engine == "factorised") engine.engine = "auto";
   }
-  out.engine = make_flow_engine(out.problem, engine, out.flow, out.start);
+  out.engine = make_flow_engine(out.problem, engine_options, out.flow, out.start);
   return out;
 }
 

@@ -11,6 +11,9 @@
 
 namespace headflow {
 
+/// Limits by name, separated by commas, each once. Throws OptionError for compare.theory.
+std::vector<std::string> limit_names(const std::string& text);
+
 struct LimitOptions {
   std::string name = "flow";  ///< flow (gradient flow), kappa (that keeps the noise) or map
   double rtol = 1e-6, atol = 1e-8;
