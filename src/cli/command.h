@@ -97,8 +97,12 @@ const Command& phases_command();
 FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
                               Trajectory& trajectory, const std::string& label, bool quiet);
 
+/// Session::take_recorded_start, and remarks on what was given and is not taken, unless quiet.
+void settle_start(Session& session, bool quiet);
+
 /// Prints a remark, if there is one, to standard error unless quiet.
 void print_note(const std::string& note, bool quiet);
+
 /// Prints remarks on the problem to standard error unless quiet.
 void print_notes(const Problem& problem, bool quiet);
 
