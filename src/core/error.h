@@ -43,4 +43,11 @@ class FileError : public Error {
       : Error(fmt::format("{}: {}", path, what)) {}
 };
 
+/// A computation was asked to stop (a `go_on` said no) before it had a result. Not an Error:
+/// nothing is wrong, and whoever tries something else after an Error must not do so after this.
+class Interrupted : public std::runtime_error {
+ public:
+  Interrupted() : std::runtime_error("interrupted") {}
+};
+
 }  // namespace headflow

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/parallel.h"
 #include "model/problem.h"
 
 namespace headflow {
@@ -38,6 +39,7 @@ struct EngineOptions {
   std::string precision = "float64";  ///< storage of the samples: float64 or float32
   std::int64_t memory = 2048;         ///< MiB of samples to keep; beyond, they are made anew
   int threads = 0;                    ///< threads, 0 for all cores; never changes a result
+  GoOn go_on = {};                    ///< false: stop what is being computed, throw Interrupted
 };
 
 /// What to compute beyond the loss, its error and the gradient.

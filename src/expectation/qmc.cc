@@ -60,7 +60,7 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options)
       single_precision_(checked_single_precision(options)),
       seed_(options.seed),
       theta_bound_(problem.prior().largest(kLargestNormal)),
-      workers_(options.threads) {
+      workers_(options.threads, options.go_on) {
   check_memory(options);
   const int L = problem.L(), H = problem.H(), F = problem.F();
   set_roles();

@@ -93,7 +93,7 @@ class Quadrature {
       : blocks_(evidence_blocks(prior, options.method == BayesMethod::grid)),
         grid_only_(options.method == BayesMethod::grid),
         L_(L),
-        threads_(options.threads) {}
+        workers_(options.threads, options.go_on) {}
 
   struct Result {
     double risk;
@@ -104,7 +104,7 @@ class Quadrature {
     Level level(L_, digits);
     for (const EvidenceBlock& block : blocks_) {
       auto evidence = alone(block) ? mellin_evidence(block.components[0], level.range())
-                                   : grid_evidence(block, level.range(), kMostWork, threads_);
+                                   : grid_evidence(block, level.range(), kMostWork, workers_);
       if (!evidence) return std::nullopt;
       level.add(std::move(evidence), block.times);
     }
@@ -136,7 +136,8 @@ class Quadrature {
 
   std::vector<EvidenceBlock> blocks_;
   bool grid_only_;
-  int L_, threads_;
+  int L_;
+  Workers workers_;
 };
 
 /// Levels of more and more digits until two agree. Nothing if not even two can be had.
@@ -223,9 +224,10 @@ BayesRisk by_sampling(const GaussianMixture& prior, int L, const BayesOptions& o
     level.add(std::make_unique<Average>(std::move(parts)), 1);
     return level.risk();
   };
-  Workers(options.threads).for_each_block(kBatches, [&](std::size_t b, int) {
+  const Workers workers(options.threads, options.go_on);
+  workers.for_each_block(kBatches, [&](std::size_t b, int) {
     const std::int64_t first = static_cast<std::int64_t>(b) * count;
-    batches[b] = sampled_evidence(prior, range, {options.seed, first, count});
+    batches[b] = sampled_evidence(prior, range, {options.seed, first, count}, workers);
     risks[b] = risk_of({batches[b]});
   });
   const double all = risk_of(batches);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/parallel.h"
 #include "model/problem.h"
 
 namespace headflow {
@@ -33,6 +34,7 @@ struct BayesOptions {
   BayesMethod method = BayesMethod::automatic;
   std::uint64_t seed = 1;  ///< of sampling
   int threads = 0;         ///< 0 for all cores; never changes a result
+  GoOn go_on = {};         ///< false: stop, throw Interrupted
 };
 
 struct BayesRisk {

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "core/parallel.h"
 #include "model/prior.h"
 
 namespace headflow {
@@ -57,7 +58,7 @@ std::unique_ptr<Evidence> mellin_evidence(const MixtureComponent& component,
 /// Any components, by a tensor grid in their span (evidence_grid.cc); nothing if that takes more
 /// than `most_work` evaluations of a component. Threads never change a result.
 std::unique_ptr<Evidence> grid_evidence(const EvidenceBlock& block, const EvidenceRange& range,
-                                        double most_work, int threads);
+                                        double most_work, const Workers& workers);
 
 /// Tokens number first, first + 1, ... of a seed, of each kind.
 struct TokenSample {
@@ -66,6 +67,6 @@ struct TokenSample {
 };
 /// Averages over random tokens (evidence_samples.cc).
 std::unique_ptr<Evidence> sampled_evidence(const GaussianMixture& prior, const EvidenceRange& range,
-                                           const TokenSample& sample);
+                                           const TokenSample& sample, const Workers& workers);
 
 }  // namespace headflow

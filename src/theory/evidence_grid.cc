@@ -53,15 +53,15 @@ class GridEvidence final : public Evidence {
   /// Evaluations of a component that `fill` will take, about.
   double work() const { return expected_nodes_ * static_cast<double>(components_.size()); }
 
-  void fill(int threads) {
+  void fill(const Workers& workers) {
     // Slabs along the first axis, whatever the threads, added in order.
     const double wanted = std::clamp(expected_nodes_ / 20000.0, 1.0, 64.0);
     const auto slabs =
         static_cast<std::size_t>(std::min(static_cast<std::int64_t>(wanted), axes_[0].count));
     std::vector<LogHistogram> parts(slabs, LogHistogram(largest_log_));
     std::vector<std::int64_t> counts(slabs, 0);
-    Workers(threads).for_each_block(slabs, [&](std::size_t slab, int) {
-      Walk walk(*this, parts[slab]);
+    workers.for_each_block(slabs, [&](std::size_t slab, int) {
+      Walk walk(*this, parts[slab], workers);
       const auto number = static_cast<std::int64_t>(slab), of = static_cast<std::int64_t>(slabs);
       walk.visit(0, axes_[0].count * number / of, axes_[0].count * (number + 1) / of);
       counts[slab] = walk.nodes;
@@ -83,9 +83,10 @@ class GridEvidence final : public Evidence {
 
   /// A walk over the grid, axis by axis, with what is known of chi so far.
   struct Walk {
-    Walk(const GridEvidence& evidence, LogHistogram& histogram)
+    Walk(const GridEvidence& evidence, LogHistogram& histogram, const Workers& workers)
         : grid(evidence),
           out(histogram),
+          stop(workers),
           chi(evidence.rank_),
           forms(static_cast<std::size_t>(evidence.rank_ + 1) * evidence.components_.size()),
           norms(static_cast<std::size_t>(evidence.rank_ + 1)),
@@ -118,6 +119,7 @@ class GridEvidence final : public Evidence {
         }
         if (least > grid.cut() || norms[d + 1] > farthest * farthest) continue;
         if (axis + 1 < grid.rank_) {
+          stop.check_go_on();
           visit(axis + 1, 0, grid.axes_[d + 1].count);
         } else {
           leaf(after);
@@ -135,6 +137,7 @@ class GridEvidence final : public Evidence {
 
     const GridEvidence& grid;
     LogHistogram& out;
+    const Workers& stop;
     Vector chi;
     std::vector<double> forms, norms, offsets;
     double cell, farthest;
@@ -244,7 +247,7 @@ class GridEvidence final : public Evidence {
 }  // namespace
 
 std::unique_ptr<Evidence> grid_evidence(const EvidenceBlock& block, const EvidenceRange& range,
-                                        double most_work, int threads) {
+                                        double most_work, const Workers& workers) {
   constexpr int kMostAxes = 6;  // as look_around knows
   const auto rank = block.components.front().mean.size();
   if (rank > kMostAxes) return nullptr;
@@ -255,7 +258,7 @@ std::unique_ptr<Evidence> grid_evidence(const EvidenceBlock& block, const Eviden
   }
   auto out = std::make_unique<GridEvidence>(block, range);
   if (!(out->work() <= most_work)) return nullptr;
-  out->fill(threads);
+  out->fill(workers);
   return out;
 }
 

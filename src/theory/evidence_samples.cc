@@ -55,13 +55,14 @@ class LogEvidence {
 class SampledEvidence final : public Evidence {
  public:
   SampledEvidence(const GaussianMixture& prior, const EvidenceRange& range,
-                  const TokenSample& sample)
+                  const TokenSample& sample, const Workers& workers)
       : histogram_(-range.smallest_u()), nodes_(sample.count) {
     const LogEvidence log_w(prior);
     const Eigen::Index F = prior.mean().size();
     Vector theta(F), normals(F), chi(F);
     const double weight = 1.0 / static_cast<double>(sample.count);
     for (std::int64_t i = 0; i < sample.count; ++i) {
+      if (i % 256 == 0) workers.check_go_on();
       const auto item = static_cast<std::uint64_t>(sample.first + i);
       RandomStream noise({sample.seed, Purpose::noise, 0}, item);
       RandomStream signal({sample.seed, Purpose::signal, 0}, item);
@@ -86,8 +87,8 @@ class SampledEvidence final : public Evidence {
 }  // namespace
 
 std::unique_ptr<Evidence> sampled_evidence(const GaussianMixture& prior, const EvidenceRange& range,
-                                           const TokenSample& sample) {
-  return std::make_unique<SampledEvidence>(prior, range, sample);
+                                           const TokenSample& sample, const Workers& workers) {
+  return std::make_unique<SampledEvidence>(prior, range, sample, workers);
 }
 
 }  // namespace headflow

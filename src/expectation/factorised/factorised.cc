@@ -104,7 +104,7 @@ std::string Factorised::why_not(const Problem& problem) {
 Factorised::Factorised(const Problem& problem, const EngineOptions& options)
     : Engine(problem),
       tolerance_(options.tolerance),
-      workers_(options.threads),
+      workers_(options.threads, options.go_on),
       signal_(mixture(this->problem())),
       shape_{problem.L(), problem.H(),
              problem.activation().info().factorisation == Factorisation::heads_with_sink, &signal_,
