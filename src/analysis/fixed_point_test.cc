@@ -109,6 +109,13 @@ TEST(FixedPoint, NotReached) {
   EXPECT_FALSE(found.converged);
   EXPECT_GT(found.loss, 0.1);
   EXPECT_GT(found.gradient_norm, 1e-6);
+  // No Hessian was looked at: unknown, not a minimum of index 0.
+  EXPECT_EQ(found.stability, Stability::unknown);
+  EXPECT_FALSE(found.index || found.zero_modes || found.symmetries || found.unused_heads);
+  for (const double x : {found.escape_rate, found.error, found.newton_distance}) {
+    EXPECT_TRUE(std::isnan(x));
+  }
+  EXPECT_EQ(found.eigenvalues.size(), 0);
   EXPECT_FALSE(found.message.empty());
 }
 

@@ -40,6 +40,7 @@ Point start_number(const Problem& problem, const MinimaOptions& options, int num
 }
 
 bool same_end(const FixedPoint& a, const FixedPoint& b) {
+  if (!a.index || !b.index) return false;  // not looked at: nothing is known of either
   const double in_loss = 1e-9 + 3 * (a.loss_error + b.loss_error);
   if (std::abs(a.loss - b.loss) > in_loss || a.index != b.index) return false;
   // Two places of a flat valley differ in position and in curvature across it.

@@ -35,19 +35,18 @@ int run(Invocation& call) {
       return !interrupted();
     });
   }
-  const char* kind = found.stability == Stability::minimum ? "minimum" : "saddle";
   if (call.json) {
     const nlohmann::ordered_json out = {
         {"converged", found.converged},
-        {"kind", kind},
+        {"kind", to_string(found.stability)},
         {"loss", found.loss},
         {"loss_error", found.loss_error},
         {"gradient_norm", found.gradient_norm},
-        {"index", found.index},
+        {"index", to_json(found.index)},
         {"escape_rate", found.escape_rate},
-        {"zero_modes", found.zero_modes},
-        {"symmetries", found.symmetries},
-        {"unused_heads", found.unused_heads},
+        {"zero_modes", to_json(found.zero_modes)},
+        {"symmetries", to_json(found.symmetries)},
+        {"unused_heads", to_json(found.unused_heads)},
         {"eigenvalues", std::vector<double>(found.eigenvalues.begin(), found.eigenvalues.end())},
         {"eigenvalue_error", found.error},
         {"point", to_json(problem.frame().leave(found.point))},
@@ -62,9 +61,13 @@ int run(Invocation& call) {
   } else {
     fmt::print("{}\nloss  {:.10f} +- {:.2g}  ({})\n", found.message, found.loss, found.loss_error,
                found.error_kind);
-    fmt::print("gradient {:.2g}; index {}; {} zero modes, {} of them symmetries; {} unused heads\n",
-               found.gradient_norm, found.index, found.zero_modes, found.symmetries,
-               found.unused_heads);
+    fmt::print("gradient {:.2g}; ", found.gradient_norm);
+    if (found.index) {
+      fmt::print("index {}; {} zero modes, {} of them symmetries; {} unused heads\n", *found.index,
+                 found.zero_modes.value(), found.symmetries.value(), found.unused_heads.value());
+    } else {
+      fmt::print("index unknown: the Hessian was not looked at\n");
+    }
     const Point shown = problem.frame().leave(found.point);
     for (int h = 0; h < problem.H(); ++h) {
       fmt::print("  head {}: m", h + 1);

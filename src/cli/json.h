@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "model/point.h"
 
@@ -11,6 +12,12 @@ inline nlohmann::ordered_json to_json(const Matrix& matrix) {
   for (const auto& row : matrix.rowwise())
     rows.push_back(std::vector<double>(row.begin(), row.end()));
   return rows;
+}
+
+/// null if it is not known.
+template <class T>
+nlohmann::ordered_json to_json(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
 inline nlohmann::ordered_json to_json(const Point& point) {

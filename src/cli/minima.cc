@@ -36,9 +36,9 @@ int run(Invocation& call) {
       all.push_back({{"loss", m.end.loss},
                      {"loss_error", m.end.loss_error},
                      {"gradient_norm", m.end.gradient_norm},
-                     {"kind", m.end.index == 0 ? "minimum" : "saddle"},
-                     {"index", m.end.index},
-                     {"zero_modes", m.end.zero_modes},
+                     {"kind", to_string(m.end.stability)},
+                     {"index", to_json(m.end.index)},
+                     {"zero_modes", to_json(m.end.zero_modes)},
                      {"starts", m.starts},
                      {"share", static_cast<double>(m.starts) / std::max(1, minima.starts)},
                      {"paper_starts", m.paper_starts},
@@ -72,8 +72,8 @@ int run(Invocation& call) {
       }
       if (problem.activation().info().trains_v) rows += fmt::format("; v {:.3f}", point.v);
       fmt::print("{:>14.9f}  {:>8.1e}  {:>5}  {:>6}  {:>10}  {}\n", m.end.loss, m.end.loss_error,
-                 m.end.index, m.starts, m.paper_starts,
-                 m.end.index > 0 ? "a saddle: " + rows : rows);
+                 m.end.index.value(), m.starts, m.paper_starts,
+                 m.end.stability == Stability::saddle ? "a saddle: " + rows : rows);
     }
     for (const Minimum& m : minima.found) {
       if (m.paper_starts == 0 || m.end.loss <= best + m.end.loss_error) continue;

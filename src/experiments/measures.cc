@@ -115,7 +115,7 @@ End Task::end_by_newton() const {
           found.error_kind,
           found.gradient_norm,
           found.time,
-          static_cast<double>(found.index),
+          found.index ? *found.index : std::nan(""),
           found.converged};
 }
 
