@@ -1,37 +1,18 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <sstream>
 
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/sgd_runs.h"
 #include "core/error.h"
-#include "core/suggest.h"
 #include "io/atomic_file.h"
 #include "io/comparison_file.h"
 #include "sgd/limit.h"
 
 namespace headflow::cli {
 namespace {
-
-std::vector<std::string> theory_names(const std::string& text) {
-  static const std::vector<std::string> known = {"flow", "kappa", "map"};
-  std::vector<std::string> out;
-  std::stringstream stream(text);
-  for (std::string name; std::getline(stream, name, ',');) {
-    name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
-    if (std::find(out.begin(), out.end(), name) != out.end()) continue;
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
-    }
-    out.push_back(name);
-  }
-  if (out.empty()) throw OptionError("compare.theory", in_quotes(text), one_of(known, text));
-  return out;
-}
 
 /// The theory's trajectory from where a run started, at the times of its records.
 Theory follow(const Invocation& call, const std::string& name, const SgdRuns& runs) {
@@ -84,7 +65,7 @@ int run_comparison(Invocation& call, const std::string& label) {
   const auto begin = std::chrono::steady_clock::now();
   const Problem problem = sgd_problem(session);
   session.sgd.check(problem);
-  const std::vector<std::string> names = theory_names(session.theory);
+  const std::vector<std::string> names = checked_limits(session.theory);
   print_notes(problem, call.quiet);
   SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
   const auto stopped = [&] {

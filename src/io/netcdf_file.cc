@@ -3,6 +3,8 @@
 #include <netcdf.h>
 #include <netcdf_mem.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 
@@ -71,6 +73,17 @@ void NetcdfWriter::variable(const std::string& name, const std::vector<std::stri
   std::vector<const char*> text;
   for (const std::string& value : values) text.push_back(value.c_str());
   require(nc_put_var_string(id_, define(name, dimensions, NC_STRING, attributes), text.data()));
+}
+
+void NetcdfWriter::whole_variable(const std::string& name,
+                                  const std::vector<std::string>& dimensions,
+                                  const std::vector<double>& values, const Attributes& attributes) {
+  constexpr int fill = NC_FILL_INT;
+  std::vector<int> numbers;
+  for (const double x : values) numbers.push_back(std::isnan(x) ? fill : static_cast<int>(x));
+  const int id = define(name, dimensions, NC_INT, attributes);
+  if (std::ranges::count(numbers, fill) > 0) require(nc_def_var_fill(id_, id, NC_FILL, &fill));
+  require(nc_put_var_int(id_, id, numbers.data()));
 }
 
 void NetcdfWriter::attribute(const std::string& name, const std::string& value) {

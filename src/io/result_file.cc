@@ -54,7 +54,7 @@ void write_provenance(NetcdfWriter& file, const std::string& title, const std::s
   file.attribute("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
   file.attribute("configuration", provenance.configuration);
   file.attribute("command", provenance.command);
-  file.attribute("seed", provenance.seed);
+  if (provenance.seed) file.attribute("seed", *provenance.seed);
 }
 
 std::string program_version() { return HEADFLOW_VERSION; }
@@ -122,10 +122,9 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
 }
 
 bool is_result_of(const std::string& path, const std::string& configuration) {
-  const std::string commit = program_commit();
-  return !commit.ends_with("-dirty") && read_attribute(path, "configuration") == configuration &&
+  return read_attribute(path, "configuration") == configuration &&
          read_attribute(path, "program_version") == program_version() &&
-         read_attribute(path, "program_commit") == commit;
+         read_attribute(path, "program_commit") == program_commit();
 }
 
 }  // namespace headflow

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "dynamics/flow.h"
@@ -16,9 +17,9 @@ std::string program_commit();
 
 /// What produced a result.
 struct Provenance {
-  std::string configuration;  ///< TOML that reproduces the run
-  std::string command;        ///< the command line, if there was one
-  std::uint64_t seed = 0;
+  std::string configuration;              ///< TOML that reproduces the run
+  std::string command;                    ///< the command line, if there was one
+  std::optional<std::uint64_t> seed = 0;  ///< none: several
 };
 
 /// Writes the trajectory of a flow as netCDF-4. Throws FileError.

@@ -31,14 +31,28 @@ bool to_matrix(const toml::array& array, Matrix& out) {
   return true;
 }
 
+/// A list of texts; false otherwise, and of an empty list, which is one of numbers.
+bool to_names(const toml::array& array, Value& out) {
+  std::vector<std::string> names;
+  for (const toml::node& node : array) {
+    const auto* name = node.as_string();
+    if (!name) return false;
+    names.push_back(name->get());
+  }
+  if (names.empty()) return false;
+  out = names;
+  return true;
+}
+
 }  // namespace
 
-toml::table parse_toml(const std::string& path) {
+toml::table parse_toml(const std::string& path, std::string* text) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream content;
   if (!in || !(content << in.rdbuf())) {
     throw FileError(path, "cannot be read (does it exist, and may you read it?)");
   }
+  if (text) *text = content.str();
   try {
     return toml::parse(content.str(), path);
   } catch (const toml::parse_error& e) {
@@ -65,7 +79,9 @@ bool to_value(const toml::node& node, Value& out) {
     out = b->get();
   } else if (const auto* s = node.as_string()) {
     out = s->get();
-  } else if (const auto* array = node.as_array()) {
+  } else if (const auto* array = node.as_array(); array && to_names(*array, out)) {
+    return true;
+  } else if (array) {
     Matrix matrix;
     if (!to_matrix(*array, matrix)) return false;
     out = matrix;

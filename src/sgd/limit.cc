@@ -1,6 +1,26 @@
 #include "sgd/limit.h"
 
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
 namespace headflow {
+
+std::vector<std::string> limit_names() { return {"flow", "kappa", "map"}; }
+
+std::vector<std::string> checked_limits(const std::vector<std::string>& names) {
+  const std::vector<std::string> known = limit_names();
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    if (std::ranges::count(known, name) == 0) {
+      throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
+    }
+    if (std::ranges::count(out, name) == 0) out.push_back(name);
+  }
+  if (out.empty()) throw OptionError("compare.theory", "[]", one_of(known, ""));
+  return out;
+}
 
 Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& engine_options,
                  const SgdOptions& sgd, const SgdState& start,
