@@ -1,9 +1,10 @@
+#include "expectation/check_engine.h"
+
 #include <algorithm>
 
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/suggest.h"
-#include "expectation/engine.h"
 #include "expectation/factorised/factorised.h"
 #include "expectation/sampled_sums.h"
 

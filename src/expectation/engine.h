@@ -103,9 +103,6 @@ class Engine {
 /// Engines that can be asked for by name, `auto` apart.
 std::vector<std::string> engine_names();
 
-/// Throws OptionError for what make_engine, or the engine it makes, would refuse; computes nothing.
-void check_engine(const Problem& problem, const EngineOptions& options);
-
 /// What an engine will be used for; `auto` chooses by it.
 struct EngineUse {
   const Point* point = nullptr;  ///< where; null: the initial point m = 0, R = eta I

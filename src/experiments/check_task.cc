@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "expectation/check_engine.h"
 #include "experiments/measure_info.h"
 #include "sgd/limit.h"
 
