@@ -19,8 +19,10 @@ def end_size(h):
 
 
 def draw_path(axes, x, y, h):
-    """One head from its start, thin and pale, to its end, a marker; an arrow halfway."""
+    """One head from its start, thin and pale, to its end, a marker; an arrow halfway. An end alone is at the end of a ray."""
     color, marker = look(h)
+    if len(x) == 1:
+        x, y = np.append(0, x), np.append(0, y)
     lengths = np.concatenate([[0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
     done = lengths / max(lengths[-1], 1e-12)
     for k in range(STAGES):  # a few lines rather than one a step: files stay small

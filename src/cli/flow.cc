@@ -33,14 +33,22 @@ std::vector<std::string> unused_start(const Session& session) {
   if (from_file && given("flow.init") && session.flow.init != "file") {
     notes.emplace_back("flow.init is not used: the flow starts from the file init_from");
   }
+  const bool around = from_file || session.flow.init == "point";
+  if (around && session.flow.init_noise.value_or(0.0) > 0) {
+    notes.push_back(fmt::format("noise of size {:g} is added to the given start (init_noise)",
+                                *session.flow.init_noise));
+  }
   return notes;
 }
 
-int run(Invocation& call) {
+int run_flow(Invocation& call) {
   Session& session = call.session;
   session.flow.check();
   const std::vector<std::string> notes = unused_start(session);
-  session.take_recorded_start();
+  print_note(session.take_recorded_start(), call.quiet);
+  if (!call.quiet && !session.taken_from.empty()) {
+    fmt::print(stderr, "starting from {}\n", session.taken_from);
+  }
   const Problem problem(session.problem);
   const Point start = session.flow_start(problem);
   if (session.output.empty() && !call.json) {
@@ -84,7 +92,7 @@ int run(Invocation& call) {
                                         {"seed", session.engine.seed},
                                         {"seconds", summary.seconds},
                                         {"output", session.output}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     fmt::print(stderr, "{}\nloss {:.6f} +- {:.2g} at tau = {:g}\n", summary.brief(),
@@ -127,14 +135,14 @@ const Command& flow_command() {
       "flow",
       "integrate the flow of the order parameters",
       "Integrates dm/dtau = -grad_m E (and R, b, v) from noise, from a given point or from\n"
-      "where a recorded run started (--init-from run.nc), and writes\n"
+      "where a recorded run was (--init-from run.nc, --init-time), and writes\n"
       "the trajectory as netCDF (xarray.open_dataset reads it; docs/result_format.md).\n\n"
       "example:\n"
       "  headflow flow --tokens 4 --heads 2 --features 2 --nu 2,2 --time 100 --output run.nc\n",
       {"problem", "flow", "point", "run", "result.output", "program"},
       true,
       nullptr,
-      run};
+      run_flow};
   return command;
 }
 

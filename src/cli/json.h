@@ -7,6 +7,11 @@
 
 namespace headflow::cli {
 
+/// As it is printed. What is no UTF-8, such as odd file names, is replaced.
+inline std::string json_text(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 inline nlohmann::ordered_json to_json(const Matrix& matrix) {
   auto rows = nlohmann::ordered_json::array();
   for (const auto& row : matrix.rowwise())

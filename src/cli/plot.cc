@@ -3,11 +3,12 @@
 #include "cli/command.h"
 #include "cli/python.h"
 #include "core/error.h"
+#include "io/atomic_file.h"
 
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_plot(Invocation& call) {
   if (call.names.empty()) throw Error("plot needs a result file; headflow plot --help");
   const std::string script = data_path("figures/plot.py");
   const std::string python = drawing_python();
@@ -15,6 +16,7 @@ int run(Invocation& call) {
   if (call.names.size() > 1 && !call.session.output.empty()) {
     throw Error("plot: --output names one picture, but there are several files");
   }
+  if (!call.session.output.empty()) check_writable(call.session.output);
   int worst = kSuccess;
   for (const std::string& file : call.names) {
     std::vector<std::string> arguments = {python, script, file};
@@ -44,8 +46,9 @@ const Command& plot_command() {
       .sections = {"result.output"},
       .takes_file = false,
       .only = "Only these quantities of a sweep, as in --only loss,bayes",
-      .run = run,
-      .names = "Result files"};
+      .run = run_plot,
+      .names = "Result files",
+      .offered_names = [] { return std::vector<std::string>{"*.nc"}; }};
   return command;
 }
 

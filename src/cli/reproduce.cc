@@ -161,7 +161,28 @@ int draw(const Invocation& call, const std::string& folder, const std::set<std::
   return run_program(arguments, call.quiet) == 0 ? kSuccess : kInternalError;
 }
 
-int run(Invocation& call) {
+std::vector<std::string> figure_names() {
+  std::vector<std::string> out;
+  for (const auto& [name, files] : figures_in(data_path("configs/paper"))) out.push_back(name);
+  return out;
+}
+
+/// For a shell, which is offered nothing if the configurations are not found.
+std::vector<std::string> offered() {
+  std::vector<std::string> out = {"all", "list"};
+  try {
+    for (std::string& name : figure_names()) out.push_back(std::move(name));
+  } catch (const Error&) {
+    out.resize(2);
+  }
+  return out;
+}
+
+int run_reproduce(Invocation& call) {
+  if (call.names == std::vector<std::string>{"list"}) {
+    for (const std::string& name : figure_names()) fmt::print("{}\n", name);
+    return kSuccess;
+  }
   const std::string folder = call.session.output.empty() ? "out/paper" : call.session.output;
   const Paper paper = plan(call, folder);
   std::error_code error;
@@ -222,13 +243,15 @@ const Command& reproduce_command() {
           "replaced.\n"
           "finite_rate, which is not in the paper, is there by name only.\n\n"
           "examples:\n"
+          "  headflow reproduce list\n"
           "  headflow reproduce fig02\n"
           "  headflow reproduce all --output out/paper\n",
       .sections = {"result.output", "program"},
       .takes_file = false,
       .only = nullptr,
-      .run = run,
-      .names = "Figures, as in fig02 fig05; default all"};
+      .run = run_reproduce,
+      .names = "Figures, as in fig02 fig05; default all; list prints their names",
+      .offered_names = offered};
   return command;
 }
 

@@ -10,7 +10,7 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_sweep(Invocation& call) {
   if (call.file.empty()) {
     throw Error("sweep needs a configuration file with a table [sweep]; headflow sweep --help");
   }
@@ -28,7 +28,7 @@ int run(Invocation& call) {
                                         {"done", outcome.done},
                                         {"kept", outcome.kept},
                                         {"output", whole ? output : ""}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     if (outcome.up_to_date) {
@@ -77,7 +77,7 @@ const Command& sweep_command() {
       {"problem", "point", "run", "flow", "end", "result.output", "program"},
       true,
       nullptr,
-      run};
+      run_sweep};
   return command;
 }
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace headflow {
+namespace headflow::fingerprint_test {
 namespace {
 
 // Published values of FNV-1a, 128 bits.
@@ -29,4 +29,4 @@ TEST(Fingerprint, OneChangedByteIsSeen) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::fingerprint_test

@@ -34,9 +34,17 @@ std::string letters(std::string_view text) {
 
 }  // namespace
 
-std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kLongest = 200, kEnd = 40;
+  if (text.size() <= kLongest) return std::string(text);
+  return fmt::format("{} ... {}", text.substr(0, kLongest - kEnd), text.substr(text.size() - kEnd));
+}
+
+std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", shortened(text)); }
 
 std::string closest(const std::vector<std::string>& names, std::string_view misspelt) {
+  constexpr std::size_t kLongestName = 100;
+  if (misspelt.size() > kLongestName) return "";  // close to nothing, and costly to compare
   std::string best;
   std::size_t distance = std::max<std::size_t>(2, misspelt.size() / 3) + 1;
   for (const std::string& name : names) {

@@ -9,6 +9,9 @@ namespace headflow {
 /// "softmax" with its quotation marks.
 std::string in_quotes(std::string_view text);
 
+/// A text for a message: the beginning and the end of a long one.
+std::string shortened(std::string_view text);
+
 /// The name closest to a misspelt one, or "" if none is close.
 std::string closest(const std::vector<std::string>& names, std::string_view misspelt);
 

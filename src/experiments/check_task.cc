@@ -14,7 +14,7 @@ namespace {
 void check_sgd(const Session& session) {
   ProblemOptions without_p = session.problem;
   without_p.p.reset();
-  session.sgd.check(Problem(without_p));
+  session.sgd.check(Problem(without_p), 1);
   checked_limits(session.theory);
   if (session.sgd.runs != 1) {
     throw OptionError("sgd.runs", fmt::format("{}", session.sgd.runs),
@@ -33,7 +33,7 @@ void check_sgd(const Session& session) {
 }
 
 void check_flow(const Session& session, const Problem& problem) {
-  if (session.flow.init == "point") static_cast<void>(session.point.make(problem));
+  static_cast<void>(session.flow_start(problem));  // its shapes
   const bool samples =
       session.engine.engine == "mc" || session.engine.engine == "qmc" ||
       (session.engine.engine == "auto" && (session.engine.samples > 0 || session.flow.kappa > 0));

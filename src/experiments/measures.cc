@@ -182,8 +182,7 @@ void Task::sgd_measure() {
   const auto starts = sgd_starts(problem);
   Sgd sgd(problem, session_.sgd, session_.engine.seed, 1, starts);
   while (!sgd.finished()) {
-    sgd.advance();
-    if (!go_on_()) throw Stopped();
+    if (!sgd.advance(go_on_) || !go_on_()) throw Stopped();
   }
   const std::vector<SgdRecord>& records = sgd.recorded().front();
   std::vector<std::int64_t> steps = sgd.output_steps();

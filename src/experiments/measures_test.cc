@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "experiments/measure_info.h"
 
-namespace headflow {
+namespace headflow::measures_test {
 namespace {
 
 void small(Session& session) {
@@ -124,4 +124,4 @@ TEST(Measures, TasksAreCheckedWithoutComputing) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::measures_test

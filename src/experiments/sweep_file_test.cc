@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 
-namespace headflow {
+namespace headflow::sweep_file_test {
 namespace {
 
 SweepFile file_of(const std::string& text, const Flags& flags = {}) {
@@ -237,4 +237,4 @@ TEST(SweepPlan, TheoriesAreAListOrOneText) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::sweep_file_test

@@ -27,7 +27,7 @@ RunningSweep::RunningSweep(SweepJob job, int threads, const SweepWatch& watch)
   const SweepPlan& plan = job_.file.plan;
   outcome.tasks = plan.tasks();
   job_.file.base.engine.threads = 1;
-  take_start();
+  take_start(watch);
   Session session;
   session.take(job_.file.base);
   configuration_ = session.keys.toml(swept_sections(), plan.replaced_keys()) + "\n" + plan.toml();
@@ -36,7 +36,7 @@ RunningSweep::RunningSweep(SweepJob job, int threads, const SweepWatch& watch)
 }
 
 /// A start from a file that is the same for all tasks becomes numbers of the configuration.
-void RunningSweep::take_start() {
+void RunningSweep::take_start(const SweepWatch& watch) {
   Configuration& base = job_.file.base;
   const SweepPlan& plan = job_.file.plan;
   const bool varies =
@@ -54,12 +54,15 @@ void RunningSweep::take_start() {
     Session session;
     session.take(base);
     plan.apply(0, session);
-    session.take_recorded_start();
+    const std::string remark = session.take_recorded_start();
+    if (!remark.empty()) watch.note(remark);
     base.point = session.point;
     base.problem.p = session.problem.p;
     base.flow.init = session.flow.init;
     base.flow.init_from = session.flow.init_from;
     base.flow.init_run = session.flow.init_run;
+    base.flow.init_time = session.flow.init_time;
+    if (!plan.varies("flow.init_noise")) base.flow.init_noise = session.flow.init_noise;
   } catch (const Error& e) {
     throw Error(fmt::format("{}: {}", job_.file.path, e.what()));
   }

@@ -38,7 +38,7 @@ class RunningSweep {
   SweepOutcome outcome;
 
  private:
-  void take_start();
+  void take_start(const SweepWatch& watch);
   void check_tasks(int threads, const GoOn& go_on);
   void look_at_output(const SweepWatch& watch);
 

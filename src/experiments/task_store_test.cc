@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 
-namespace headflow {
+namespace headflow::task_store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -165,4 +165,4 @@ TEST_F(TaskStoreTest, TidyingKeepsWhatMayBeOfUse) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::task_store_test

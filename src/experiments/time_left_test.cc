@@ -7,7 +7,7 @@
 #include <functional>
 #include <random>
 
-namespace headflow {
+namespace headflow::time_left_test {
 namespace {
 
 /// Tasks as made up as can be: what is expected, and what they take.
@@ -146,4 +146,4 @@ TEST(TimeLeft, NothingIsLeftAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::time_left_test

@@ -40,6 +40,9 @@ class Keys {
  public:
   void add(const std::string& section, const std::string& name, std::string& target,
            const std::string& help);
+  /// A text that may also be written as a number: init_time = "last" or 12.5.
+  void add_text_or_number(const std::string& section, const std::string& name, std::string& target,
+                          const std::string& help);
   void add(const std::string& section, const std::string& name, int& target,
            const std::string& help);
   void add(const std::string& section, const std::string& name, std::int64_t& target,

@@ -15,6 +15,10 @@ inline constexpr int kResultFormatVersion = 2;
 std::string program_version();
 std::string program_commit();
 
+/// Version and commit; if there are uncommitted changes, also a hash of the program itself: two
+/// such builds are not the same program.
+std::string build_identity();
+
 /// What produced a result.
 struct Provenance {
   std::string configuration;              ///< TOML that reproduces the run

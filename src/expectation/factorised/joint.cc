@@ -10,11 +10,11 @@
 //   d/dmu_h -> Phi' p_h,   d/dQ_hk -> ((Phi'' - Phi') p_h p_k + delta_hk Phi' p_h) / 2.
 // Cost: nodes x (components x points in u + H^2).
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "core/index.h"
 #include "expectation/factorised/joint_kernels.h"
 #include "expectation/factorised/kernels.h"
 #include "expectation/factorised/node_density.h"
@@ -26,8 +26,6 @@ namespace {
 
 constexpr int kChunk = 128;  // what belongs to it stays in L1
 constexpr std::int64_t kMostNodes = 1 << 22;
-
-std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
 /// Components with the same covariance, and the nodes for it.
 struct CovarianceGroup {
@@ -314,7 +312,7 @@ class JointQuadrature final : public Quadrature {
 bool plan_group(const TokenLaws<double>& laws, double digits, CovarianceGroup& group) {
   const int H = laws.H;
   const Eigen::Map<const Matrix> Q(laws.Q.data() + at(group.first * H * H), H, H);
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(Q);
+  const SymmetricEigen solver(Q);
   std::vector<std::pair<double, int>> order;
   for (int i = 0; i < H; ++i) {
     const double spread = std::sqrt(std::max(0.0, solver.eigenvalues()[i]));

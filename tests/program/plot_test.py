@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 PROGRAM = sys.argv.pop(1)
-PLOT = Path(__file__).resolve().parent.parent / "figures" / "plot.py"
+PLOT = Path(__file__).resolve().parents[2] / "figures" / "plot.py"
 
 SWEEP = """\
 [problem]
