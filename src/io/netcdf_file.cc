@@ -4,6 +4,7 @@
 #include <netcdf_mem.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -124,6 +125,20 @@ void NetcdfWriter::variable(const std::string& name, const std::vector<std::stri
   require(nc_put_var_string(id_, variable, text.data()));
   Checksum sum = begin_checksum(name, shape_of(id_, variable));
   for (const std::string& value : values) sum.add(value);
+  checksums_[name] = sum.value();
+}
+
+void NetcdfWriter::whole_variable(const std::string& name,
+                                  const std::vector<std::string>& dimensions,
+                                  const std::vector<double>& values, const Attributes& attributes) {
+  constexpr int fill = NC_FILL_INT;
+  std::vector<int> numbers;
+  for (const double x : values) numbers.push_back(std::isnan(x) ? fill : static_cast<int>(x));
+  const int id = define(name, dimensions, NC_INT, attributes);
+  if (std::ranges::count(numbers, fill) > 0) require(nc_def_var_fill(id_, id, NC_FILL, &fill));
+  require(nc_put_var_int(id_, id, numbers.data()));
+  Checksum sum = begin_checksum(name, shape_of(id_, id));
+  sum.add(std::vector<double>(numbers.begin(), numbers.end()));
   checksums_[name] = sum.value();
 }
 
