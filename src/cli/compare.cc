@@ -45,11 +45,11 @@ Theory follow(const Invocation& call, const std::string& name, const SgdRuns& ru
   return out;
 }
 
-nlohmann::ordered_json to_json(const Deviation& deviation) {
+nlohmann::ordered_json deviation_json(const Deviation& deviation) {
   return {{"rms", deviation.rms}, {"largest", deviation.largest}};
 }
 
-int run(Invocation& call) {
+int run_compare(Invocation& call) {
   Session& session = call.session;
   if (!session.output.empty()) check_writable(session.output);
   if (session.output.empty() && !call.json && call.quiet) {
@@ -66,7 +66,7 @@ int run_comparison(Invocation& call, const std::string& label) {
   const auto begin = std::chrono::steady_clock::now();
   const Problem problem = sgd_problem(session);
   session.sgd.check(problem, session.engine.threads);
-  const std::vector<std::string> names = limit_names(session.theory);
+  const std::vector<std::string> names = checked_limits(session.theory);
   print_notes(problem, call.quiet);
   SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
   const auto stopped = [&] {
@@ -93,9 +93,9 @@ int run_comparison(Invocation& call, const std::string& label) {
     all.push_back({{"theory", theory.name},
                    {"engine", theory.engine},
                    {"times", off.times},
-                   {"m", to_json(off.m)},
-                   {"q", to_json(off.q)},
-                   {"loss", to_json(off.loss)}});
+                   {"m", deviation_json(off.m)},
+                   {"q", deviation_json(off.q)},
+                   {"loss", deviation_json(off.loss)}});
     if (!call.quiet) {
       const std::size_t all_times = runs.recorded.front().size();
       fmt::print(stderr,
@@ -149,7 +149,7 @@ const Command& compare_command() {
       {"problem", "sgd", "compare", "point", "run", "result", "program"},
       true,
       nullptr,
-      run};
+      run_compare};
   return command;
 }
 

@@ -35,7 +35,7 @@ nlohmann::ordered_json last_states(const std::vector<std::vector<SgdRecord>>& re
   return out;
 }
 
-int run(Invocation& call) {
+int run_sgd(Invocation& call) {
   Session& session = call.session;
   settle_length(session);
   const Problem problem = sgd_problem(session);
@@ -277,7 +277,7 @@ const Command& sgd_command() {
       {"problem", "sgd", "point", "run", "result", "program"},
       true,
       nullptr,
-      run};
+      run_sgd};
   return command;
 }
 

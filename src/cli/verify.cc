@@ -23,7 +23,7 @@ const char* symbol(Relation relation) {
   return "";
 }
 
-nlohmann::ordered_json to_json(const Row& row) {
+nlohmann::ordered_json row_json(const Row& row) {
   nlohmann::ordered_json out = {{"id", row.id},
                                 {"statement", row.statement},
                                 {"setting", row.setting},
@@ -83,7 +83,7 @@ void print_statement(const std::vector<const Row*>& rows) {
              rows.size() > 1 ? fmt::format(" (the worst of {} settings)", rows.size()) : "");
 }
 
-int run(Invocation& call) {
+int run_verify(Invocation& call) {
   const std::vector<Claim> claims =
       select_claims(paper_claims(effort_of(call.session.verify_effort)), call.only);
   if (!call.session.output.empty()) check_writable(call.session.output);
@@ -107,7 +107,7 @@ int run(Invocation& call) {
     corrected += row.verdict() == Verdict::corrected;
     fails += row.verdict() == Verdict::fails;
     unexpected += !row.as_expected();
-    all.push_back(to_json(row));
+    all.push_back(row_json(row));
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -156,7 +156,8 @@ const Command& verify_command() {
       "measure every statement of the paper",
       "Measures the propositions, lemmas and claims of the paper (version 1) and its errata, each\n"
       "against a prediction: measured +- error, and whether it holds, holds as corrected (what is\n"
-      "printed does not) or fails. docs/theory.md says how each is measured. The table shows for each\n"
+      "printed does not) or fails. docs/theory.md says how each is measured. The table shows for "
+      "each\n"
       "statement the setting that comes closest to failing; --json has all of them. An equality\n"
       "holds within four errors (and a stated slack where the statement is approximate), an\n"
       "inequality if it is true by four errors. Each row names the smallest wrong value that a\n"
@@ -170,7 +171,7 @@ const Command& verify_command() {
       {"verify", "result.output", "program"},
       false,
       "Only these statements, as in --only III.4,A.1 or --only 'Erratum 4'",
-      run};
+      run_verify};
   return command;
 }
 

@@ -7,13 +7,12 @@
 
 #include "core/aligned.h"
 #include "core/error.h"
+#include "core/index.h"
 #include "sgd/direct_kernels.h"
 #include "sgd/method.h"
 
 namespace headflow {
 namespace {
-
-std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
 class Direct final : public SgdMethod {
  public:

@@ -22,14 +22,13 @@
 
 #include "core/aligned.h"
 #include "core/error.h"
+#include "core/index.h"
 #include "expectation/lane_products.h"
 #include "sgd/lane_frames.h"
 #include "sgd/method.h"
 
 namespace headflow {
 namespace {
-
-std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
 /// The law of C^T theta, if that of theta is a mixture.
 std::optional<GaussianMixture> in_frame(const Prior& prior, const Matrix& C) {
