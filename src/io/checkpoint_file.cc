@@ -58,8 +58,8 @@ void require_checkpoint(const std::string& path) {
 }
 
 template <class Value>
-std::vector<double> collect(const std::vector<std::vector<SgdRecord>>& recorded,
-                            const Value& value) {
+std::vector<double> gather(const std::vector<std::vector<SgdRecord>>& recorded,
+                           const Value& value) {
   std::vector<double> out;
   for (const auto& run : recorded) {
     for (const SgdRecord& record : run) {
@@ -88,7 +88,7 @@ std::vector<char> content_of(const SgdCheckpoint& checkpoint, const std::string&
   const auto add = [&](const char* name, const std::vector<std::string>& rest, const auto& value) {
     std::vector<std::string> dimensions = {"run", "time"};
     dimensions.insert(dimensions.end(), rest.begin(), rest.end());
-    file.variable(name, dimensions, collect(recorded, value), {});
+    file.variable(name, dimensions, gather(recorded, value), {});
   };
   add("C", {"feature", "feature2"}, [](const SgdRecord& r) { return r.state.C; });
   add("U", {"attention_head", "feature"}, [](const SgdRecord& r) { return r.state.U; });

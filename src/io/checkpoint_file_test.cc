@@ -14,7 +14,7 @@
 #include "io/sgd_file.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ TEST_F(CheckpointTest, ADamagedStartIsRefused) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::checkpoint_test

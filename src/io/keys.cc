@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/suggest.h"
@@ -209,7 +210,8 @@ void Keys::add(const std::string& section, const std::string& name,
     }
     if (!std::holds_alternative<std::string>(value)) wrong_kind(key, value, "names in quotes");
     target.clear();
-    for (const std::string& one : split(std::get<std::string>(value), ',')) {
+    std::stringstream names(std::get<std::string>(value));
+    for (std::string one; std::getline(names, one, ',');) {
       const std::size_t first = one.find_first_not_of(' ');
       const std::size_t last = one.find_last_not_of(' ');
       target.push_back(first == std::string::npos ? "" : one.substr(first, last - first + 1));

@@ -185,7 +185,7 @@ NetcdfReader::NetcdfReader(const std::string& path) : path_(path) {
 
 NetcdfReader::NetcdfReader(const std::string& path, std::vector<char> content)
     : path_(path), content_(std::move(content)), bytes_(content_.size()) {
-  const int status = nc_open_mem(path.c_str(), NC_NOWRITE, content_.size(), content_.data(), &id_);
+  const int status = nc_open_mem("result", NC_NOWRITE, content_.size(), content_.data(), &id_);
   if (status != NC_NOERR) fail(fmt::format("is not a netCDF file ({})", nc_strerror(status)));
 }
 
@@ -312,6 +312,16 @@ std::vector<double> NetcdfReader::values(const std::string& variable,
   if (!fits) {
     fail(fmt::format("variable {} must have the dimensions {}", variable,
                      fmt::join(dimensions, ", ")));
+  }
+  // A chunk is read as a whole.
+  int storage = NC_CONTIGUOUS;
+  std::vector<std::size_t> chunks(ids.size(), 1);
+  if (nc_inq_var_chunking(id_, id, &storage, chunks.data()) == NC_NOERR && storage == NC_CHUNKED) {
+    double values = 1;
+    for (const std::size_t length : chunks) values *= static_cast<double>(length);
+    if (values > static_cast<double>(most)) {
+      fail(fmt::format("variable {} has chunks that are larger than the file", variable));
+    }
   }
   std::vector<double> out(total);
   const int status = nc_get_vara_double(id_, id, start.data(), count.data(), out.data());

@@ -10,7 +10,7 @@
 #include "core/aligned.h"
 #include "support/each_target.h"
 
-namespace headflow {
+namespace headflow::direct_kernels_test {
 namespace {
 
 using Add = double (*)(double a, double b, double sum);
@@ -65,4 +65,4 @@ TEST(DirectKernels, SumsDoNotDependOnTheVectorWidth) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::direct_kernels_test

@@ -15,7 +15,7 @@
 #include "support/effort.h"
 #include "support/two_samples.h"
 
-namespace headflow {
+namespace headflow::frames_test {
 namespace {
 
 const int kDraws = testing::by_effort(800, 10000, 40000);
@@ -169,4 +169,4 @@ TEST(SgdFrames, CholeskyAndProducts) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::frames_test

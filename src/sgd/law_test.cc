@@ -10,7 +10,7 @@
 #include "support/problems.h"
 #include "support/two_samples.h"
 
-namespace headflow {
+namespace headflow::law_test {
 namespace {
 
 int count_of_replicas() { return testing::by_effort(20, 500, 4000); }
@@ -122,4 +122,4 @@ TEST(SgdLaw, MistakesAreNoticed) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::law_test

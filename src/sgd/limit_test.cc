@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::limit_test {
 namespace {
 
 TEST(Limit, NamesAreChecked) {
@@ -114,4 +114,4 @@ TEST(Limit, SgdIsCentredOnTheMapNotOnTheFlow) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::limit_test

@@ -11,7 +11,7 @@
 #include "support/problems.h"
 #include "support/reference_model.h"
 
-namespace headflow {
+namespace headflow::method_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 5;
@@ -231,4 +231,4 @@ TEST(SgdStep, TooFewDimensionsAreAnError) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::method_test

@@ -12,7 +12,7 @@
 #include "sgd/sgd.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::restart_test {
 namespace {
 
 const Workers kOneThread(1);
@@ -155,4 +155,4 @@ TEST(SgdMemory, WhatDoesNotFitIsRefusedWithItsSize) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::restart_test

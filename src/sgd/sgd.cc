@@ -122,8 +122,9 @@ std::vector<SgdState> Sgd::starts(const Problem& problem, const SgdOptions& opti
 
 Sgd::Sgd(const Problem& problem, const SgdOptions& options, std::uint64_t seed, int threads,
          const std::vector<SgdState>& starts)
-    : options_(options), workers_(threads), output_steps_(options.output_steps()) {
+    : options_(options), workers_(threads) {
   options.check(problem, threads);
+  output_steps_ = options.output_steps();
   for (std::size_t run = 0; run < starts.size(); ++run) {
     const SgdSetting setting{
         options.dim, options.batch, options.lr, seed,
