@@ -10,7 +10,7 @@ namespace headflow {
 namespace {
 
 void require_known(const std::string& name) {
-  static const std::vector<std::string> known = {"flow", "kappa", "map"};
+  static const std::vector<std::string> known = {"flow", "kappa", "first-order", "map"};
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
   throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
 }
@@ -47,7 +47,9 @@ Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& eng
   out.flow.time = out.flow.times.back();
   out.flow.gradient_tolerance = 0;
   const bool noiseless = options.name == "flow";
-  out.flow.integrator = noiseless ? "implicit" : options.name == "kappa" ? "explicit" : "map";
+  out.flow.integrator = noiseless                 ? "implicit"
+                        : options.name == "kappa" ? "explicit"
+                                                  : options.name;  // its own: map, first-order
   out.flow.step = sgd.lr;
   if (!noiseless) {
     out.flow.kappa = sgd.lr * static_cast<double>(sgd.dim) / static_cast<double>(sgd.batch);
