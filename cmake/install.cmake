@@ -3,6 +3,7 @@
 set_source_files_properties(src/cli/python.cc PROPERTIES COMPILE_DEFINITIONS "HEADFLOW_SOURCE=\"${CMAKE_SOURCE_DIR}\"")
 
 install(TARGETS headflow RUNTIME DESTINATION bin)
+install(DIRECTORY docs DESTINATION share/headflow FILES_MATCHING PATTERN *.md PATTERN images EXCLUDE)
 install(DIRECTORY figures configs DESTINATION share/headflow PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md CITATION.cff DESTINATION share/doc/headflow)
 

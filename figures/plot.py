@@ -1,4 +1,4 @@
-"""Draws any result file of headflow flow, sgd, compare or sweep: plot.py FILE.nc [PICTURE] [--only NAME,...]
+"""Draws any result file of headflow flow, sgd, compare or sweep: plot.py FILE.nc [PICTURE] [--only NAME,...] [--quiet]
 
 PICTURE ends with .png, .svg or .pdf; without it, FILE.png beside the file.
 --only: quantities of a sweep to draw, as loss,attention; without it, all that have a picture of their own.
@@ -48,11 +48,14 @@ def main():
     parser.add_argument("file", type=Path)
     parser.add_argument("picture", type=Path, nargs="?")
     parser.add_argument("--only", default="")
+    parser.add_argument("--quiet", action="store_true")
     asked = parser.parse_args()
     # An empty PICTURE is as none: it is easier for those who call this from a script.
     picture = asked.picture if asked.picture and asked.picture.name else asked.file.with_suffix(".png")
     if picture.suffix[1:] not in style.NO_DATE:
         stop(f"{picture}: a picture ends with .png, .svg or .pdf")
+    if not picture.parent.is_dir():
+        stop(f"{picture}: the folder {picture.parent} does not exist")
     only = [name for name in asked.only.split(",") if name]
     data, kind = read(asked.file)
     try:
@@ -62,11 +65,11 @@ def main():
     except (AttributeError, IndexError, KeyError, ValueError) as missing:
         stop(f"{asked.file}: not a whole result ({missing}); make it again: {data.attrs.get('command', 'its command is not in it')}")
     try:
-        picture.parent.mkdir(parents=True, exist_ok=True)
         style.save(figure, picture.with_suffix(""), [picture.suffix[1:]])
     except OSError as problem:
         stop(f"{picture}: {problem.strerror}")
-    print(f"drew {picture}")
+    if not asked.quiet:
+        print(f"drew {picture}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import html
 import math
+import re
 
 from formulas import typeset
 
@@ -18,7 +19,7 @@ def number(x, digits=6):
     if not math.isfinite(x):
         return "not known"
     small = x != 0 and (abs(x) < 1e-3 or abs(x) >= 1e5)
-    return typeset(f"{x:.{min(digits, 4) - 1}e}" if small else f"{x:.{digits}g}")
+    return typeset(re.sub(r"\.?0*e", "e", f"{x:.{min(digits, 4) - 1}e}") if small else f"{x:.{digits}g}")
 
 
 def strain(row):

@@ -1,6 +1,8 @@
 """One look for all figures, and how result files are read and pictures written."""
 
+import errno
 import math
+import os
 import tomllib
 from pathlib import Path
 
@@ -68,13 +70,31 @@ def load(folder, name):
     return data
 
 
+def write(figure, path):
+    """A picture appears whole or not at all. A symbolic link stays, what it names is replaced; a pipe or device is refused."""
+    target = path.resolve() if path.is_symlink() else path
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file")
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        figure.savefig(part, format=path.suffix[1:], metadata=NO_DATE[path.suffix[1:]])
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def literal(text):
+    """A text of the user's: its dollar signs are no formulas."""
+    return str(text).replace("$", r"\$")
+
+
 def save(figure, path, formats=("png", "svg", "pdf")):
     """Writes path.png, path.svg and path.pdf; `path` has no suffix."""
     # The layout is found once: it takes longer than the writing.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for suffix in formats:
-        figure.savefig(Path(f"{path}.{suffix}"), metadata=NO_DATE[suffix])
+        write(figure, Path(f"{path}.{suffix}"))
     plt.close(figure)
 
 

@@ -67,7 +67,7 @@ MEASURE = """<script>addEventListener("load", () => {
   if (filter) show("", "");
   scrollTo({top: document.body.scrollHeight, behavior: "instant"});
   const nav = document.querySelector("nav").getBoundingClientRect();
-  measured.contents = {top: nav.top, bottom: nav.bottom, height: innerHeight, scrolled: scrollY,
+  measured.contents = {right: nav.right, page: document.querySelector("main").getBoundingClientRect().left, top: nav.top, bottom: nav.bottom, height: innerHeight, scrolled: scrollY,
     links: [...document.querySelectorAll("nav a")].filter(a => a.checkVisibility()).length};
   parent.postMessage(measured, "*");
 });</script>"""
@@ -262,6 +262,8 @@ class Page(unittest.TestCase):
                 self.assertEqual(contents["links"] > 0, width >= 1200)
                 if width < 1200:
                     self.assertLess(contents["bottom"], 60)
+                else:
+                    self.assertLess(contents["right"], contents["page"])
 
     def test_statements_are_filtered(self):
         for _, width, page in self.each("small"):

@@ -8,7 +8,7 @@
 #include "support/problems.h"
 #include "theory/bayes.h"
 
-namespace headflow {
+namespace headflow::fixed_point_test {
 namespace {
 
 EngineOptions one_thread() {
@@ -144,4 +144,4 @@ TEST(FixedPoint, Interrupted) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::fixed_point_test

@@ -9,7 +9,7 @@
 #include "support/random_problems.h"
 #include "theory/origin.h"
 
-namespace headflow {
+namespace headflow::hessian_test {
 namespace {
 
 using testing::flatten;
@@ -139,4 +139,4 @@ TEST(Hessian, WithoutR) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::hessian_test

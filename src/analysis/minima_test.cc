@@ -8,7 +8,7 @@
 #include "support/effort.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::minima_test {
 namespace {
 
 EngineOptions one_thread() {
@@ -100,4 +100,4 @@ TEST(Minima, OfTwoHeads) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::minima_test

@@ -39,9 +39,9 @@ nlohmann::ordered_json quantity_json(const Quantity& q, std::size_t dimension, s
 int analyse(Invocation& call, const std::vector<std::string>& measures,
             void (*print)(const Quantities&)) {
   Session& session = call.session;
-  print_note(session.take_recorded_start(), call.quiet);
-  const Problem problem(session.problem);
   session.flow.check();
+  settle_start(session, call.quiet);
+  const Problem problem(session.problem);
   session.check_end();
   print_notes(problem, call.quiet);
   std::optional<Quantities> measured;

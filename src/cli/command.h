@@ -53,7 +53,8 @@ struct Command {
   const char* only;                   ///< help of --only, or null if there is none
   int (*run)(Invocation& call);
   const char* names = nullptr;  ///< help of positional arguments that are no configuration file
-  /// What a shell offers for these: words, or a pattern of files ("*.nc").
+  bool prints_json = true;      ///< has --json
+  /// What a shell offers for the names: words, or a pattern of files ("*.nc").
   std::vector<std::string> (*offered_names)() = nullptr;
 };
 
@@ -96,8 +97,12 @@ const Command& phases_command();
 FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
                               Trajectory& trajectory, const std::string& label, bool quiet);
 
+/// Session::take_recorded_start, and remarks on what was given and is not taken, unless quiet.
+void settle_start(Session& session, bool quiet);
+
 /// Prints a remark, if there is one, to standard error unless quiet.
 void print_note(const std::string& note, bool quiet);
+
 /// Prints remarks on the problem to standard error unless quiet.
 void print_notes(const Problem& problem, bool quiet);
 

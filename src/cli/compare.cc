@@ -66,7 +66,7 @@ int run_comparison(Invocation& call, const std::string& label) {
   const auto begin = std::chrono::steady_clock::now();
   const Problem problem = sgd_problem(session);
   session.sgd.check(problem, session.engine.threads);
-  const std::vector<std::string> names = limit_names(session.theory);
+  const std::vector<std::string> names = checked_limits(session.theory);
   print_notes(problem, call.quiet);
   SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
   const auto stopped = [&] {

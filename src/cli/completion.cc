@@ -67,7 +67,7 @@ std::string join(const Words& words) {
 }
 
 /// In single quotes, for any of the three shells but fish, where \' is another matter.
-std::string quoted(const std::string& text) {
+std::string zsh_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -102,42 +102,37 @@ void print_bash() {
     flags += fmt::format("    '{}') flags='{}'; {} ;;\n", command->name, join(all),
                          bash_reply(positionals_of(*command)));
   }
-  fmt::print(R"(# bash completion of headflow: eval "$(headflow completion bash)"
-_headflow() {
-    {
-      local current = $ {
-        { COMP_WORDS[COMP_CWORD] }
-      }
-      before = $ {
-        { COMP_WORDS[COMP_CWORD - 1] }
-      }
-      local flags ='' words ='' files ='' COMPREPLY = () if["$COMP_CWORD" - eq 1];
-      then COMPREPLY = ($(compgen - W '{} --help --version' --"$current")) return fi
-#-- flag = value is three words to bash.
-          if["$current" = '='];
-      then current ='' elif["$before" = '='];
-      then before = $ {
-        { COMP_WORDS[COMP_CWORD - 2] }
-      }
+  fmt::print(R"bash(# bash completion of headflow: eval "$(headflow completion bash)"
+_headflow() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
+  local flags='' words='' files=''
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W '{} --help --version' -- "$current"))
+    return
+  fi
+  # --flag=value is three words to bash.
+  if [ "$current" = '=' ]; then
+    current=''
+  elif [ "$before" = '=' ]; then
+    before=${{COMP_WORDS[COMP_CWORD-2]}}
   fi
   case "${{COMP_WORDS[1]}} $before" in
 {}    *) case "${{COMP_WORDS[1]}}" in
-{}
-  esac;
-  ;
+{}    esac ;;
   esac
   case "$current" in
-    -*) COMPREPLY=($(compgen -W "$flags" -- "$current")) ;
-  ;
+    -*) COMPREPLY=($(compgen -W "$flags" -- "$current")) ;;
     *) COMPREPLY=($(compgen -W "$words" -- "$current"))
-      if [ -n "$files" ];
-    then local IFS = $ '\n' compopt - o filenames 2 > / dev / null COMPREPLY =
-                         ($(compgen - f - X "!$files" --"$current") $(compgen - d-- "$current")) fi;
-    ;
-    esac
-    }}
+      if [ -n "$files" ]; then
+        local IFS=$'\n'
+        compopt -o filenames 2>/dev/null
+        COMPREPLY=($(compgen -f -X "!$files" -- "$current") $(compgen -d -- "$current"))
+      fi ;;
+  esac
+}}
 complete -F _headflow headflow
-)",
+)bash",
              join(names), values, flags);
 }
 
@@ -153,18 +148,18 @@ void print_zsh() {
   for (const Command* command : commands()) {
     names += fmt::format(
         "    {}\n",
-        quoted(fmt::format("{}:{}", command->name, with_backslashes(command->summary, ":\\"))));
+        zsh_quoted(fmt::format("{}:{}", command->name, with_backslashes(command->summary, ":\\"))));
     cases += fmt::format("    {})\n      _arguments \\\n", command->name);
     for (const FlagInfo& flag : flags_of(*command)) {
       std::string spec = fmt::format("{}[{}]", flag.name, with_backslashes(flag.help, "[]:\\"));
       if (!flag.type.empty()) {
         spec = fmt::format("{}:{}:{}", spec, flag.type, zsh_action(values_of(flag)));
       }
-      cases += fmt::format("        {} \\\n", quoted(spec));
+      cases += fmt::format("        {} \\\n", zsh_quoted(spec));
     }
     const Words positionals = positionals_of(*command);
     const std::string rest =
-        positionals.empty() ? "" : quoted("*:argument:" + zsh_action(positionals));
+        positionals.empty() ? "" : zsh_quoted("*:argument:" + zsh_action(positionals));
     cases += fmt::format("        {} ;;\n", rest);
   }
   fmt::print(R"(#compdef headflow
@@ -263,6 +258,7 @@ const Command& completion_command() {
       .only = nullptr,
       .run = run_completion,
       .names = "bash, fish or zsh",
+      .prints_json = false,
       .offered_names = shell_names};
   return command;
 }

@@ -14,10 +14,10 @@ namespace {
 
 int run_fixed_point(Invocation& call) {
   Session& session = call.session;
-  print_note(session.take_recorded_start(), call.quiet);
+  session.flow.check();
+  settle_start(session, call.quiet);
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
-  session.flow.check();
   session.check_end();
   const Point start = session.flow_start(problem);
   FixedPointOptions options;

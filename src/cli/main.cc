@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <system_error>
 
 #include "cli/command.h"
@@ -54,7 +55,8 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
       flags.push_back(std::move(flag));
     }
   }
-  app.add_flag("--json", call.json, "Print the result as one JSON object on standard output");
+  if (command.prints_json)
+    app.add_flag("--json", call.json, "Print the result as one JSON object on standard output");
   app.add_flag("--quiet", call.quiet, "No progress and no remarks");
   if (command.only) app.add_option("--only", call.only, command.only)->delimiter(',');
   return flags;
@@ -71,7 +73,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
     if (!flag.starts_with("--") || std::find(known.begin(), known.end(), flag) != known.end())
       continue;
     const std::string hint = closest(known, flag);
-    return fmt::format("unknown flag {}{}", flag,
+    return fmt::format("unknown flag {}{}", shortened(flag),
                        hint.empty() ? "" : fmt::format(" (did you mean {}?)", hint));
   }
   return error.what();
@@ -210,6 +212,9 @@ int main(int argc, char** argv) {
     return headflow::cli::run({argv + std::min(argc, 1), argv + argc});
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "headflow: out of memory; ask for less, or see [program] memory\n");
+    return headflow::cli::kBadInput;
+  } catch (const std::length_error&) {  // what no memory could hold
+    fmt::print(stderr, "headflow: out of memory; ask for less\n");
     return headflow::cli::kBadInput;
   } catch (const std::exception& e) {
     fmt::print(stderr, "headflow: internal error: {}\n", e.what());

@@ -130,7 +130,8 @@ const Command& man_command() {
                                .sections = {},
                                .takes_file = false,
                                .only = nullptr,
-                               .run = run_man};
+                               .run = run_man,
+                               .prints_json = false};
   return command;
 }
 

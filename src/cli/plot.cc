@@ -21,6 +21,7 @@ int run_plot(Invocation& call) {
   for (const std::string& file : call.names) {
     std::vector<std::string> arguments = {python, script, file};
     if (!call.session.output.empty()) arguments.push_back(call.session.output);
+    if (call.quiet) arguments.emplace_back("--quiet");
     if (!call.only.empty()) {
       std::string only;
       for (const std::string& name : call.only) only += (only.empty() ? "" : ",") + name;
@@ -48,6 +49,7 @@ const Command& plot_command() {
       .only = "Only these quantities of a sweep, as in --only loss,bayes",
       .run = run_plot,
       .names = "Result files",
+      .prints_json = false,
       .offered_names = [] { return std::vector<std::string>{"*.nc"}; }};
   return command;
 }

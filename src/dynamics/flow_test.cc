@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::flow_test {
 namespace {
 
 using testing::engine_options;
@@ -393,4 +393,4 @@ TEST(Flow, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::flow_test

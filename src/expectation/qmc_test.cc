@@ -11,7 +11,7 @@
 #include "support/each_target.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::qmc_test {
 namespace {
 
 using testing::engine_options;
@@ -334,4 +334,4 @@ TEST(Qmc, RefusesBadOptionsByName) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::qmc_test

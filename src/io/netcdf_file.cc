@@ -4,6 +4,7 @@
 #include <netcdf_mem.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -127,6 +128,20 @@ void NetcdfWriter::variable(const std::string& name, const std::vector<std::stri
   checksums_[name] = sum.value();
 }
 
+void NetcdfWriter::whole_variable(const std::string& name,
+                                  const std::vector<std::string>& dimensions,
+                                  const std::vector<double>& values, const Attributes& attributes) {
+  constexpr int fill = NC_FILL_INT;
+  std::vector<int> numbers;
+  for (const double x : values) numbers.push_back(std::isnan(x) ? fill : static_cast<int>(x));
+  const int id = define(name, dimensions, NC_INT, attributes);
+  if (std::ranges::count(numbers, fill) > 0) require(nc_def_var_fill(id_, id, NC_FILL, &fill));
+  require(nc_put_var_int(id_, id, numbers.data()));
+  Checksum sum = begin_checksum(name, shape_of(id_, id));
+  sum.add(std::vector<double>(numbers.begin(), numbers.end()));
+  checksums_[name] = sum.value();
+}
+
 void NetcdfWriter::attribute(const std::string& name, const std::string& value) {
   require(nc_put_att_text(id_, NC_GLOBAL, name.c_str(), value.size(), value.c_str()));
 }
@@ -170,7 +185,7 @@ NetcdfReader::NetcdfReader(const std::string& path) : path_(path) {
 
 NetcdfReader::NetcdfReader(const std::string& path, std::vector<char> content)
     : path_(path), content_(std::move(content)), bytes_(content_.size()) {
-  const int status = nc_open_mem(path.c_str(), NC_NOWRITE, content_.size(), content_.data(), &id_);
+  const int status = nc_open_mem("result", NC_NOWRITE, content_.size(), content_.data(), &id_);
   if (status != NC_NOERR) fail(fmt::format("is not a netCDF file ({})", nc_strerror(status)));
 }
 
@@ -297,6 +312,16 @@ std::vector<double> NetcdfReader::values(const std::string& variable,
   if (!fits) {
     fail(fmt::format("variable {} must have the dimensions {}", variable,
                      fmt::join(dimensions, ", ")));
+  }
+  // A chunk is read as a whole.
+  int storage = NC_CONTIGUOUS;
+  std::vector<std::size_t> chunks(ids.size(), 1);
+  if (nc_inq_var_chunking(id_, id, &storage, chunks.data()) == NC_NOERR && storage == NC_CHUNKED) {
+    double values = 1;
+    for (const std::size_t length : chunks) values *= static_cast<double>(length);
+    if (values > static_cast<double>(most)) {
+      fail(fmt::format("variable {} has chunks that are larger than the file", variable));
+    }
   }
   std::vector<double> out(total);
   const int status = nc_get_vara_double(id_, id, start.data(), count.data(), out.data());

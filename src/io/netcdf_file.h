@@ -32,6 +32,9 @@ class NetcdfWriter {
 
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<std::string>& values, const Attributes& attributes);
+  /// Whole numbers, as 32-bit integers; NaN is unknown. If any is, the variable has a _FillValue.
+  void whole_variable(const std::string& name, const std::vector<std::string>& dimensions,
+                      const std::vector<double>& values, const Attributes& attributes);
 
   void attribute(const std::string& name, const std::string& value);
   void attribute(const std::string& name, double value);

@@ -15,7 +15,7 @@
 #include "io/session.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::recorded_point_test {
 namespace {
 
 using testing::flatten;
@@ -280,4 +280,4 @@ TEST_F(RecordedPointTest, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::recorded_point_test

@@ -59,7 +59,7 @@ void write_provenance(NetcdfWriter& file, const std::string& title, const std::s
   file.attribute("configuration_hash",
                  fmt::format("fnv1a-64 {:016x}", checksum_of(provenance.configuration)));
   file.attribute("command", provenance.command);
-  file.attribute("seed", provenance.seed);
+  if (provenance.seed) file.attribute("seed", *provenance.seed);
 }
 
 std::string program_version() { return HEADFLOW_VERSION; }
@@ -142,10 +142,9 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
 }
 
 bool is_result_of(const std::string& path, const std::string& configuration) {
-  const std::string commit = program_commit();
-  if (commit.ends_with("-dirty") || read_attribute(path, "configuration") != configuration ||
+  if (read_attribute(path, "configuration") != configuration ||
       read_attribute(path, "program_version") != program_version() ||
-      read_attribute(path, "program_commit") != commit) {
+      read_attribute(path, "program_commit") != program_commit()) {
     return false;
   }
   try {

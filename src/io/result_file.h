@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "dynamics/flow.h"
@@ -20,9 +21,9 @@ std::string build_identity();
 
 /// What produced a result.
 struct Provenance {
-  std::string configuration;  ///< TOML that reproduces the run
-  std::string command;        ///< the command line, if there was one
-  std::uint64_t seed = 0;
+  std::string configuration;              ///< TOML that reproduces the run
+  std::string command;                    ///< the command line, if there was one
+  std::optional<std::uint64_t> seed = 0;  ///< none: several
 };
 
 /// Writes the trajectory of a flow as netCDF-4. Throws FileError.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dynamics/flow.h"
 #include "io/keys.h"
@@ -21,28 +22,34 @@ struct PointOptions {
   Point make(const Problem& problem) const;
 };
 
-/// Every option of the program, and the table of keys bound to them.
-struct Session {
-  Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-
+/// Every option of the program: a plain value, which can be kept and copied.
+struct Configuration {
   ProblemOptions problem;
   PointOptions point;
   EngineOptions engine;
   FlowOptions flow;
   SgdOptions sgd;
-  std::string output;                  ///< result file
-  std::string save_init;               ///< file for the start of SGD
-  int starts = 200;                    ///< of a search for minima
-  std::string end_search = "newton";   ///< how the end of training is found: newton or flow
-  double end_gradient = 1e-8;          ///< norm of the gradient where training counts as ended
-  std::string hessian_at = "point";    ///< where the Hessian is taken
-  std::string theory = "flow";         ///< what SGD is compared with
-  std::string verify_effort = "full";  ///< quick or full
+  std::string output;                 ///< result file
+  std::string save_init;              ///< file for the start of SGD
+  int starts = 200;                   ///< of a search for minima
+  std::string end_search = "newton";  ///< how the end of training is found: newton or flow
+  double end_gradient = 1e-8;         ///< norm of the gradient where training counts as ended
+  std::string hessian_at = "point";   ///< where the Hessian is taken
+  std::vector<std::string> theory = {"flow"};  ///< what SGD is compared with
+  std::string verify_effort = "full";          ///< quick or full
   double compare_rtol = 1e-6, compare_atol = 1e-8;
   double checkpoint_seconds = 60.0;  ///< between two checkpoints of SGD
   std::string taken_from;            ///< where take_recorded_start took the start from, in words
+};
+
+/// A configuration, and the table of keys bound to it.
+struct Session : Configuration {
+  Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Takes all values of a configuration; where they were written is not known to the keys.
+  void take(const Configuration& values) { static_cast<Configuration&>(*this) = values; }
 
   Keys keys;
 

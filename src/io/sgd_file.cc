@@ -12,8 +12,8 @@ void append_values(std::vector<double>& out, const Matrix& values) {
 }
 
 template <class Value>
-std::vector<double> collect(const std::vector<std::vector<SgdRecord>>& recorded,
-                            const Value& value) {
+std::vector<double> collect_records(const std::vector<std::vector<SgdRecord>>& recorded,
+                                    const Value& value) {
   std::vector<double> out;
   for (const auto& run : recorded) {
     for (const SgdRecord& record : run) append_values(out, value(record));
@@ -57,29 +57,30 @@ void write_sgd_runs(NetcdfWriter& file, const Problem& problem, const SgdOptions
   file.variable("step", {"time"}, steps, {{"long_name", "steps of SGD"}, {"units", "1"}});
 
   file.variable("m", {"run", "time", "attention_head", "feature"},
-                collect(recorded, [](const SgdRecord& r) { return r.state.m(); }),
+                collect_records(recorded, [](const SgdRecord& r) { return r.state.m(); }),
                 described("overlap of a head with a hidden direction, k_h . k*_f"));
   file.variable("q", {"run", "time", "attention_head", "other_head"},
-                collect(recorded, [](const SgdRecord& r) { return r.state.q(); }),
+                collect_records(recorded, [](const SgdRecord& r) { return r.state.q(); }),
                 described("overlap of two heads, k_h . k_h'"));
   std::vector<double> p;
   for (const auto& run : recorded) append_values(p, run.front().state.p());
   file.variable("p", {"run", "feature", "feature2"}, p,
                 described("overlap of two hidden directions, k*_f . k*_f'"));
   file.variable("R", {"run", "time", "attention_head", "other_head"},
-                collect(recorded, [](const SgdRecord& r) { return r.state.Lambda; }),
+                collect_records(recorded, [](const SgdRecord& r) { return r.state.Lambda; }),
                 described("lower triangular, R R^T = q - m p^-1 m^T"));
-  file.variable("b", {"run", "time", "attention_head"},
-                collect(recorded, [](const SgdRecord& r) { return Matrix(r.state.b.transpose()); }),
-                described("bias of a head"));
+  file.variable(
+      "b", {"run", "time", "attention_head"},
+      collect_records(recorded, [](const SgdRecord& r) { return Matrix(r.state.b.transpose()); }),
+      described("bias of a head"));
   file.variable("v", {"run", "time"},
-                collect(recorded, [](const SgdRecord& r) { return number(r.state.v); }),
+                collect_records(recorded, [](const SgdRecord& r) { return number(r.state.v); }),
                 described("global scale"));
   file.variable("batch_loss", {"run", "time"},
-                collect(recorded, [](const SgdRecord& r) { return number(r.loss.mean); }),
+                collect_records(recorded, [](const SgdRecord& r) { return number(r.loss.mean); }),
                 with_error("loss of the batch that is drawn at this time", "batch_loss_error"));
   file.variable("batch_loss_error", {"run", "time"},
-                collect(recorded, [](const SgdRecord& r) { return number(r.loss.error); }),
+                collect_records(recorded, [](const SgdRecord& r) { return number(r.loss.error); }),
                 error_of("error of the loss of a batch", "standard error"));
   if (!population.loss.empty()) {
     file.variable("loss", {"run", "time"}, flat(population.loss),

@@ -1,39 +1,31 @@
 #include "sgd/limit.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "core/error.h"
 #include "core/suggest.h"
 
 namespace headflow {
-namespace {
 
-void require_known(const std::string& name) {
-  static const std::vector<std::string> known = {"flow", "kappa", "first-order", "map"};
-  if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
-}
+std::vector<std::string> limit_names() { return {"flow", "kappa", "first-order", "map"}; }
 
-}  // namespace
-
-std::vector<std::string> limit_names(const std::string& text) {
+std::vector<std::string> checked_limits(const std::vector<std::string>& names) {
+  const std::vector<std::string> known = limit_names();
   std::vector<std::string> out;
-  std::stringstream stream(text);
-  for (std::string name; std::getline(stream, name, ',');) {
-    name.erase(0, name.find_first_not_of(' '));
-    name.erase(name.find_last_not_of(' ') + 1);
-    require_known(name);
-    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+  for (const std::string& name : names) {
+    if (std::ranges::count(known, name) == 0) {
+      throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
+    }
+    if (std::ranges::count(out, name) == 0) out.push_back(name);
   }
-  if (out.empty()) require_known(text);
+  if (out.empty()) throw OptionError("compare.theory", "[]", one_of(known, ""));
   return out;
 }
 
 Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& engine_options,
                  const SgdOptions& sgd, const SgdState& start,
                  const std::vector<std::int64_t>& steps, const LimitOptions& options) {
-  require_known(options.name);
+  checked_limits({options.name});
   ProblemOptions with_p = problem_options;
   with_p.p = start.p();
   Problem problem(with_p);

@@ -14,9 +14,10 @@ namespace headflow::limit_test {
 namespace {
 
 TEST(Limit, NamesAreChecked) {
-  EXPECT_EQ(limit_names("map, flow,map"), (std::vector<std::string>{"map", "flow"}));
-  for (const char* text : {"kapa", "", "flow,maps", "flow;map", "k appa"}) {
-    EXPECT_THROW(limit_names(text), OptionError) << text;
+  EXPECT_EQ(checked_limits({"map", "flow", "map"}), (std::vector<std::string>{"map", "flow"}));
+  EXPECT_THROW(checked_limits({}), OptionError);
+  for (const char* text : {"kapa", "", "maps", "flow;map", "k appa"}) {
+    EXPECT_THROW(checked_limits({"flow", text}), OptionError) << text;
   }
   const ProblemOptions problem = testing::problem_options("softmax", "flipping", 3, 2, 2);
   const SgdOptions sgd;

@@ -13,7 +13,7 @@
 #include "support/random_problems.h"
 #include "theory/bayes.h"
 
-namespace headflow {
+namespace headflow::bayes_attained_test {
 namespace {
 
 using testing::Draw;
@@ -112,4 +112,4 @@ TEST(BayesAttained, UnequalWeightsAndNorms) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::bayes_attained_test

@@ -73,7 +73,7 @@ std::vector<Row> bayes_estimator(Effort effort) {
     // Components along the frame: chi* p^(-1/2).
     const Matrix into_frame = problem.p_root().inverse();
     double worst = 0, sum = 0, square = 0;
-    const int sequences = by(effort, 10'000, 40'000);
+    const int sequences = by(effort, 20'000, 40'000);
     for (int i = 0; i < sequences; ++i) {
       Matrix X = normals(stream, L, D);
       Vector theta(F), z(F);

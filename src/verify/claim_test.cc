@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "verify/statistics.h"
 
-namespace headflow {
+namespace headflow::claim_test {
 namespace {
 
 Row measured(Prediction predicted, double value, double error, double slack = 0) {
@@ -135,4 +135,4 @@ TEST(Verify, Slopes) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::claim_test

@@ -48,7 +48,7 @@ std::vector<Row> constants(const char* activation) {
           row.error = error;
           row.error_kind = "refinement difference";
           row.slack = 1e-9 * std::abs(predicted);
-          row.smallest_wrong = predicted == 0 ? 1e-3 : 1.001 * predicted;
+          row.smallest_wrong = predicted == 0 ? 1e-3 : 1.05 * predicted;
           rows.push_back(row);
         };
         add("c1", "coefficient of sum_hh' m_h . m_h'", c.c1, other_2 / 2 - slope);

@@ -24,10 +24,12 @@ Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uin
   start.R = law.Lambda;
   start.v = 1;
   FlowOptions flow;
-  flow.time = 5;
-  flow.outputs = 50;
+  flow.time = 8;
+  flow.outputs = 80;
   Trajectory t;
-  integrate_flow(*make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, t);
+  integrate_flow(
+      *make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, t,
+      [&](const FlowProgress&) { return t.point.empty() || t.point.back().m.col(0).mean() < 0.3; });
   std::vector<double> along;
   for (const Point& point : t.point) along.push_back(point.m.col(0).mean());
   Phase out{first_crossing(t.time, along, 0.3), 0, 0, 0};
@@ -40,14 +42,14 @@ Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uin
   return out;
 }
 
-std::vector<Row> unspecialised_phase(const char* activation, Effort effort) {
+std::vector<Row> unspecialised_phase(const char* activation, std::uint64_t number, Effort effort) {
   const ProblemOptions options = setting(activation, "flipping", 10, 2, 2, {2, 2});
   const Problem problem(options);
-  const int runs = by(effort, 12, 40);
+  const int runs = by(effort, 28, 60);
   std::vector<double> log_D;
   std::vector<Measured> time, apart, across, biases;
-  std::uint64_t seed = 600;
-  for (double D = 1e2; D < 2e8; D *= 100) {
+  std::uint64_t seed = 600 + 10 * number;
+  for (double D = 1e2; D < 2e8; D *= by(effort, 1000, 100)) {
     std::vector<double> times, heads, others, b;
     ++seed;
     for (int run = 0; run < runs; ++run) {
@@ -93,9 +95,12 @@ std::vector<Row> unspecialised_phase(const char* activation, Effort effort) {
 
 std::vector<Claim> unspecialised_claims(Effort effort) {
   std::vector<Claim> out;
+  std::uint64_t number = 0;
   for (const char* activation : kActivations) {
+    ++number;
     out.push_back({"Prop. III.3", fmt::format("the unspecialised phase, {}", activation),
-                   by(effort, 2.0, 8.0), [=] { return unspecialised_phase(activation, effort); }});
+                   by(effort, 3.0, 9.0),
+                   [=] { return unspecialised_phase(activation, number, effort); }});
   }
   return out;
 }

@@ -254,7 +254,7 @@ class Sweep(CommandLine):
         done = self.sweep("--threads", 2, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["tasks"], 6)
-        self.assertFalse((self.path / "sweep.nc.tasks").exists())
+        self.assertEqual(len(list((self.path / "sweep.nc.tasks").glob("*.task"))), 6)
         other = self.path / "other.nc"
         self.assertEqual(self.sweep("--threads", 1, output=other).returncode, 0)
         with xarray.open_dataset(self.result) as one, xarray.open_dataset(other) as two:
@@ -275,12 +275,12 @@ class Sweep(CommandLine):
                                    stderr=subprocess.DEVNULL)
         tasks = self.path / "sweep.nc.tasks"
         for _ in range(2000):
-            if len(list(tasks.glob("*.json"))) >= 2 or process.poll() is not None:
+            if len(list(tasks.glob("*.task"))) >= 2 or process.poll() is not None:
                 break
             time.sleep(0.005)
         process.kill()
         process.wait()
-        kept = len(list(tasks.glob("*.json")))
+        kept = len(list(tasks.glob("*.task")))
         done = self.sweep("--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["kept"], kept)

@@ -9,7 +9,7 @@
 #include "support/problems.h"
 #include "support/random_problems.h"
 
-namespace headflow {
+namespace headflow::agreement_test {
 namespace {
 
 using testing::Draw;
@@ -211,4 +211,4 @@ TEST(FactorisedAgreement, ErrorsAreWithinTheToleranceAndAsReported) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::agreement_test

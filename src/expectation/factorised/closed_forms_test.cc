@@ -7,7 +7,7 @@
 #include "support/random_problems.h"
 #include "support/reference_model.h"
 
-namespace headflow {
+namespace headflow::closed_forms_test {
 namespace {
 
 using testing::Draw;
@@ -263,4 +263,4 @@ TEST(ClosedForms, BiasesAndScaleOfSoftmax1) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::closed_forms_test

@@ -9,7 +9,7 @@
 #include "support/effort.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::factorised_test {
 namespace {
 
 bool whole() { return testing::effort() == testing::Effort::full; }
@@ -273,4 +273,4 @@ TEST(Auto, TakesTheCheapestThatMeetsTheTolerance) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::factorised_test

@@ -10,7 +10,7 @@
 #include "support/problems.h"
 #include "support/random_problems.h"
 
-namespace headflow {
+namespace headflow::gradient_hessian_test {
 namespace {
 
 using testing::Draw;
@@ -274,4 +274,4 @@ TEST(FactorisedDerivatives, InstructionSetsAgree) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::gradient_hessian_test

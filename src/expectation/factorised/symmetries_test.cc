@@ -8,7 +8,7 @@
 #include "support/problems.h"
 #include "support/random_problems.h"
 
-namespace headflow {
+namespace headflow::symmetries_test {
 namespace {
 
 using testing::Draw;
@@ -117,4 +117,4 @@ TEST(FactorisedSymmetries, GradientInRVanishesAtZero) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::symmetries_test
