@@ -1,6 +1,6 @@
 """Checks in the result files what the paper's figures must show: figures_test.py RESULTS_FOLDER [NAME ...]
 
-NAME: sgd losses pruning samples similarity phases; default: all. Figures without results are left out.
+NAME: sgd losses pruning samples similarity phases planes attention; default: all. Figures without results are left out.
 """
 
 import sys
@@ -9,10 +9,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "figures"))
 import result_file
-from figure_checks import losses, phases, pruning, samples, sgd, similarity
+from figure_checks import attention, losses, phases, planes, pruning, samples, sgd, similarity
 from figure_checks.verdicts import Verdicts
 
-CHECKS = {"sgd": sgd, "losses": losses, "pruning": pruning, "samples": samples, "similarity": similarity, "phases": phases}
+CHECKS = {"sgd": sgd, "losses": losses, "pruning": pruning, "samples": samples, "similarity": similarity, "phases": phases,
+          "planes": planes, "attention": attention}
 
 
 class Results:

@@ -163,7 +163,19 @@ class Search {
          const FlowObserver& observer)
       : problem_(problem), engine_(engine), options_(options), observer_(observer) {}
 
+  /// What the search has reached if it is stopped from within an evaluation.
   FixedPoint run(const Point& start) {
+    try {
+      return search(start);
+    } catch (const Interrupted&) {
+      if (out_.point.m.size() == 0) throw;
+      out_.message = fmt::format("interrupted at tau = {:.6g}", out_.time);
+      return std::move(out_);
+    }
+  }
+
+ private:
+  FixedPoint search(const Point& start) {
     point_ = start;
     tolerance_ = std::min(10 * engine_.tolerance, kLoosest);
     std::unique_ptr<Engine> rough = make(tolerance_);
@@ -201,7 +213,6 @@ class Search {
     return std::move(out_);
   }
 
- private:
   std::unique_ptr<Engine> make(double tolerance) const {
     EngineOptions options = engine_;
     options.tolerance = std::max(tolerance, 1e-12);
@@ -372,6 +383,7 @@ Point unspecialised_end(const Problem& problem, const EngineOptions& engine, dou
   Point start = origin(alone, b);
   start.m.row(0) = 0.3 * mean / mean.norm();
   const Point end = find_fixed_point(alone, engine, start, {}).point;
+  stop_unless(engine.go_on);
   out.m = Vector::Ones(problem.H()) * end.m;
   out.b.setConstant(end.b[0]);
   out.v = end.v;

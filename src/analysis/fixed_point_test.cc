@@ -4,10 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "support/effort.h"
 #include "support/problems.h"
 #include "theory/bayes.h"
 
-namespace headflow {
+namespace headflow::fixed_point_test {
 namespace {
 
 EngineOptions one_thread() {
@@ -56,9 +57,7 @@ TEST(FixedPoint, OfBayesSoftmaxIsTheBayesRisk) {
 
 // Three heads on two atoms: still the Bayes risk, and directions along which nothing changes.
 TEST(FixedPoint, WithMoreHeadsThanNeeded) {
-#ifdef HEADFLOW_SANITIZE
-  GTEST_SKIP() << "runs in Release; minutes under sanitizers";
-#endif
+  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "minutes with sanitizers";
   const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 3, 2));
   const FixedPoint found =
       find_fixed_point(problem, one_thread(), initial_point(problem, 0.01, 1), {});
@@ -119,5 +118,30 @@ TEST(FixedPoint, NotReached) {
   EXPECT_FALSE(found.message.empty());
 }
 
+// Stopped from within an evaluation, at whatever moment: what was reached, and nothing that was not
+// looked at; or Interrupted, if nothing was reached yet.
+TEST(FixedPoint, Interrupted) {
+  const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
+  int asked = 0;
+  EngineOptions engine = one_thread();
+  for (const int allowed : {0, 100, 10'000}) {
+    asked = 0;
+    engine.go_on = [&] { return ++asked <= allowed; };
+    const auto find = [&] {
+      return find_fixed_point(problem, engine, initial_point(problem, 0.01, 1), {});
+    };
+    if (allowed == 0) {
+      EXPECT_THROW(find(), headflow::Interrupted);
+      continue;
+    }
+    const FixedPoint found = find();
+    ASSERT_GT(asked, allowed) << "it must have been stopped";
+    EXPECT_FALSE(found.converged);
+    EXPECT_EQ(found.stability, Stability::unknown);
+    EXPECT_TRUE(found.point.all_finite());
+    EXPECT_NE(found.message.find("interrupted"), std::string::npos) << found.message;
+  }
+}
+
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::fixed_point_test

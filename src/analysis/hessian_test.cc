@@ -5,12 +5,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-
 #include "support/problems.h"
 #include "support/random_problems.h"
 #include "theory/origin.h"
 
-namespace headflow {
+namespace headflow::hessian_test {
 namespace {
 
 using testing::flatten;
@@ -140,4 +139,4 @@ TEST(Hessian, WithoutR) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::hessian_test

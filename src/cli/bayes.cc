@@ -8,12 +8,13 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "core/error.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_bayes(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
@@ -22,8 +23,12 @@ int run(Invocation& call) {
     const Elapsed elapsed(Progress::detect(call.quiet), "bayes: working");
     return bayes_risk(problem, {.tolerance = session.engine.tolerance,
                                 .seed = session.engine.seed,
-                                .threads = session.engine.threads});
+                                .threads = session.engine.threads,
+                                .go_on = session.engine.go_on});
   }();
+  if (!std::isfinite(result.risk)) {
+    throw Error("the Bayes risk is not finite: the numbers of [problem] are too large for doubles");
+  }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
@@ -70,7 +75,7 @@ const Command& bayes_command() {
       {"problem", "run", "program"},
       true,
       nullptr,
-      run};
+      run_bayes};
   return command;
 }
 

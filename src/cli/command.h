@@ -97,6 +97,12 @@ const Command& phases_command();
 FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
                               Trajectory& trajectory, const std::string& label, bool quiet);
 
+/// Session::take_recorded_start, and remarks on what was given and is not taken, unless quiet.
+void settle_start(Session& session, bool quiet);
+
+/// Prints a remark, if there is one, to standard error unless quiet.
+void print_note(const std::string& note, bool quiet);
+
 /// Prints remarks on the problem to standard error unless quiet.
 void print_notes(const Problem& problem, bool quiet);
 
@@ -108,6 +114,9 @@ void note_unused_samples(const Engine& engine, const Session& session, bool quie
 bool interrupted();
 void catch_interrupts();
 void stop_at_once_when_interrupted();
+/// EngineOptions::go_on of the program: false a moment after `interrupted`, so that a computation
+/// that stops by itself can still say where it is.
+bool computations_go_on();
 
 /// The heads' rows of m, the norms of R's, b and v, as text on standard output.
 void print_point(const Problem& problem, const Point& in_frame);

@@ -67,7 +67,7 @@ std::string join(const Words& words) {
 }
 
 /// In single quotes, for any of the three shells but fish, where \' is another matter.
-std::string quoted(const std::string& text) {
+std::string zsh_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -148,18 +148,18 @@ void print_zsh() {
   for (const Command* command : commands()) {
     names += fmt::format(
         "    {}\n",
-        quoted(fmt::format("{}:{}", command->name, with_backslashes(command->summary, ":\\"))));
+        zsh_quoted(fmt::format("{}:{}", command->name, with_backslashes(command->summary, ":\\"))));
     cases += fmt::format("    {})\n      _arguments \\\n", command->name);
     for (const FlagInfo& flag : flags_of(*command)) {
       std::string spec = fmt::format("{}[{}]", flag.name, with_backslashes(flag.help, "[]:\\"));
       if (!flag.type.empty()) {
         spec = fmt::format("{}:{}:{}", spec, flag.type, zsh_action(values_of(flag)));
       }
-      cases += fmt::format("        {} \\\n", quoted(spec));
+      cases += fmt::format("        {} \\\n", zsh_quoted(spec));
     }
     const Words positionals = positionals_of(*command);
     const std::string rest =
-        positionals.empty() ? "" : quoted("*:argument:" + zsh_action(positionals));
+        positionals.empty() ? "" : zsh_quoted("*:argument:" + zsh_action(positionals));
     cases += fmt::format("        {} ;;\n", rest);
   }
   fmt::print(R"(#compdef headflow
@@ -227,7 +227,7 @@ Words shell_names() {
   return out;
 }
 
-int run(Invocation& call) {
+int run_completion(Invocation& call) {
   if (call.names.size() != 1) {
     throw Error("completion needs the name of a shell: headflow completion bash, fish or zsh");
   }
@@ -256,7 +256,7 @@ const Command& completion_command() {
       .sections = {},
       .takes_file = false,
       .only = nullptr,
-      .run = run,
+      .run = run_completion,
       .names = "bash, fish or zsh",
       .prints_json = false,
       .offered_names = shell_names};

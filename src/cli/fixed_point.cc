@@ -12,12 +12,12 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_fixed_point(Invocation& call) {
   Session& session = call.session;
-  session.take_recorded_start();
+  session.flow.check();
+  settle_start(session, call.quiet);
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
-  session.flow.check();
   session.check_end();
   const Point start = session.flow_start(problem);
   FixedPointOptions options;
@@ -68,21 +68,25 @@ int run(Invocation& call) {
     } else {
       fmt::print("index unknown: the Hessian was not looked at\n");
     }
-    const Point shown = problem.frame().leave(found.point);
-    for (int h = 0; h < problem.H(); ++h) {
-      fmt::print("  head {}: m", h + 1);
-      for (const double x : shown.m.row(h)) fmt::print(" {:>11.7f}", x);
-      fmt::print("   |R_h| {:.2g}", shown.R.row(h).norm());
-      if (problem.activation().info().trains_b) fmt::print("   b {:>11.7f}", shown.b[h]);
-      fmt::print("\n");
-    }
-    if (problem.activation().info().trains_v) fmt::print("  v {:.7f}\n", shown.v);
+    print_point(problem, found.point);
   }
   if (interrupted()) return kInterrupted;
   return found.converged ? kSuccess : kDiverged;
 }
 
 }  // namespace
+
+void print_point(const Problem& problem, const Point& in_frame) {
+  const Point shown = problem.frame().leave(in_frame);
+  for (int h = 0; h < problem.H(); ++h) {
+    fmt::print("  head {}: m", h + 1);
+    for (const double x : shown.m.row(h)) fmt::print(" {:>11.7f}", x);
+    fmt::print("   |R_h| {:.2g}", shown.R.row(h).norm());
+    if (problem.activation().info().trains_b) fmt::print("   b {:>11.7f}", shown.b[h]);
+    fmt::print("\n");
+  }
+  if (problem.activation().info().trains_v) fmt::print("  v {:.7f}\n", shown.v);
+}
 
 const Command& fixed_point_command() {
   static const Command command{
@@ -95,10 +99,11 @@ const Command& fixed_point_command() {
       "example:\n"
       "  headflow fixed-point configs/flow.toml --seed 1 --json\n",
       {"problem", "point", "flow.init", "flow.init_noise", "flow.init_from", "flow.init_run",
-       "flow.rtol", "flow.atol", "end.gradient", "run", "program"},
+       "flow.init_time", "flow.init_b", "flow.init_v", "flow.rtol", "flow.atol", "end.gradient",
+       "run", "program"},
       true,
       nullptr,
-      run};
+      run_fixed_point};
   return command;
 }
 

@@ -35,7 +35,7 @@ double largest(const Point& error) {
   return std::max({error.m.maxCoeff(), error.R.maxCoeff(), error.b.maxCoeff(), error.v});
 }
 
-int run(Invocation& call) {
+int run_loss(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   const Point point = session.point.make(problem);
@@ -47,6 +47,11 @@ int run(Invocation& call) {
     const Elapsed elapsed(Progress::detect(call.quiet), "loss: working");
     engine = make_engine(problem, session.engine, {&point, false});
     engine->evaluate(point, {.gradient_error = true}, result);
+  }
+  if (!std::isfinite(result.loss) || !result.grad.all_finite()) {
+    throw Error(
+        "the loss or its gradient is not finite here: the numbers of [problem] and [point] "
+        "are too large for doubles");
   }
   const double in_frame = largest(result.grad_error);  // what the engine was asked for
   result.grad = problem.frame().leave_gradient(std::move(result.grad));
@@ -131,7 +136,7 @@ const Command& loss_command() {
       {"problem", "point", "run", "program"},
       true,
       nullptr,
-      run};
+      run_loss};
   return command;
 }
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <system_error>
 
 #include "cli/command.h"
@@ -72,7 +73,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
     if (!flag.starts_with("--") || std::find(known.begin(), known.end(), flag) != known.end())
       continue;
     const std::string hint = closest(known, flag);
-    return fmt::format("unknown flag {}{}", flag,
+    return fmt::format("unknown flag {}{}", shortened(flag),
                        hint.empty() ? "" : fmt::format(" (did you mean {}?)", hint));
   }
   return error.what();
@@ -125,9 +126,14 @@ int run_command(const Command& command, const std::vector<std::string>& argument
       keys.set_text(*flag->key, flag->text, flag->key->flag());
       call.flags.emplace_back(flag->key->full_name(), flag->text);
     }
+    call.session.engine.go_on = computations_go_on;
     const int code = command.run(call);
     if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(kNoOutput);
     return code;
+  } catch (const Interrupted&) {
+    fmt::print(stderr,
+               "headflow: stopped before there was a result; give the same command again\n");
+    return kInterrupted;
   } catch (const std::system_error& e) {  // of a print
     if (std::ferror(stdout)) return fail(kNoOutput);
     return fail(e.what());
@@ -171,6 +177,10 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+void print_note(const std::string& note, bool quiet) {
+  if (!quiet && !note.empty()) fmt::print(stderr, "headflow: note: {}\n", note);
+}
+
 std::vector<FlagInfo> flags_of(const Command& command) {
   Invocation call;
   std::string file;
@@ -190,8 +200,7 @@ std::vector<FlagInfo> flags_of(const Command& command) {
 }
 
 void print_notes(const Problem& problem, bool quiet) {
-  if (quiet) return;
-  for (const std::string& note : problem.notes()) fmt::print(stderr, "headflow: note: {}\n", note);
+  for (const std::string& note : problem.notes()) print_note(note, quiet);
 }
 
 }  // namespace headflow::cli
@@ -203,6 +212,9 @@ int main(int argc, char** argv) {
     return headflow::cli::run({argv + std::min(argc, 1), argv + argc});
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "headflow: out of memory; ask for less, or see [program] memory\n");
+    return headflow::cli::kBadInput;
+  } catch (const std::length_error&) {  // what no memory could hold
+    fmt::print(stderr, "headflow: out of memory; ask for less\n");
     return headflow::cli::kBadInput;
   } catch (const std::exception& e) {
     fmt::print(stderr, "headflow: internal error: {}\n", e.what());

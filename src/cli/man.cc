@@ -78,7 +78,7 @@ void print_keys() {
   }
 }
 
-int run(Invocation&) {
+int run_man(Invocation&) {
   // No date: the same program prints the same page.
   fmt::print(
       ".TH HEADFLOW 1 \"\" \"headflow {}\" \"User Commands\"\n"
@@ -130,7 +130,7 @@ const Command& man_command() {
                                .sections = {},
                                .takes_file = false,
                                .only = nullptr,
-                               .run = run,
+                               .run = run_man,
                                .prints_json = false};
   return command;
 }

@@ -10,14 +10,15 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_minima(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   print_notes(problem, call.quiet);
   if (session.starts < 1 || session.starts > 1'000'000) {
     throw OptionError("minima.starts", fmt::format("{}", session.starts), "must be from 1 to 10^6");
   }
-  const MinimaOptions options{session.starts, session.flow.init_noise, session.engine.seed,
+  session.flow.check_start();
+  const MinimaOptions options{session.starts, session.flow.noise(), session.engine.seed,
                               session.engine.threads};
   catch_interrupts();
   Minima minima;
@@ -105,7 +106,7 @@ const Command& minima_command() {
                                {"problem", "minima", "flow.init_noise", "run", "program"},
                                true,
                                nullptr,
-                               run};
+                               run_minima};
   return command;
 }
 

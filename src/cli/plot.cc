@@ -8,7 +8,7 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_plot(Invocation& call) {
   if (call.names.empty()) throw Error("plot needs a result file; headflow plot --help");
   const std::string script = data_path("figures/plot.py");
   const std::string python = drawing_python();
@@ -47,7 +47,7 @@ const Command& plot_command() {
       .sections = {"result.output"},
       .takes_file = false,
       .only = "Only these quantities of a sweep, as in --only loss,bayes",
-      .run = run,
+      .run = run_plot,
       .names = "Result files",
       .prints_json = false,
       .offered_names = [] { return std::vector<std::string>{"*.nc"}; }};

@@ -7,22 +7,22 @@
 
 namespace headflow::cli {
 
-std::vector<SweepOutcome> sweep_with_progress(const std::vector<SweepJob>& jobs, int threads,
+std::vector<SweepOutcome> sweep_with_progress(std::vector<SweepJob> jobs, int threads,
                                               const std::string& label, bool quiet) {
   catch_interrupts();
   Progress progress(Progress::detect(quiet), label);
-  bool first = true;
-  std::size_t kept = 0;
-  return run_sweeps(
-      jobs, threads,
-      [&](std::size_t done, std::size_t all, const std::string& task) {
-        if (first) kept = done - 1;
-        first = false;
-        const auto now = static_cast<double>(done - kept);
-        progress.update(now / static_cast<double>(all - kept),
-                        fmt::format("{} of {} tasks  {}", done, all, task), now, "tasks");
-      },
-      [] { return !interrupted(); });
+  SweepWatch watch;
+  watch.progress = [&](const SweepProgress& now) {
+    // The bar shows the share of the time, from which it takes the time left.
+    progress.update(now.seconds / (now.seconds + now.left),
+                    fmt::format("{} of {} tasks  {}", now.done, now.tasks, now.last),
+                    static_cast<double>(now.computed), "tasks");
+  };
+  watch.note = [&](const std::string& text) {
+    if (!quiet) fmt::print(stderr, "headflow: note: {}\n", text);
+  };
+  watch.go_on = [] { return !interrupted(); };
+  return run_sweeps(std::move(jobs), threads, watch);
 }
 
 }  // namespace headflow::cli

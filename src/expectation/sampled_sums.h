@@ -26,6 +26,7 @@ Matrix second_moment_of_sums(const SumLayout& layout, const Vector& values);
 std::int64_t checked_samples(const EngineOptions& options);  ///< kDefaultSamples for 0
 bool checked_single_precision(const EngineOptions& options);
 void check_memory(const EngineOptions& options);
+int checked_randomisations(const EngineOptions& options);  ///< of qmc
 
 /// [m R], H x (F+H), for scores in bits: see PlacementBatch.
 void set_weights_in_bits(const Point& point, Matrix& weights);

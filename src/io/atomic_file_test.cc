@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 
-namespace headflow {
+namespace headflow::atomic_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,4 +108,4 @@ TEST_F(AtomicFile, LeftoversAreRemovedAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::atomic_file_test

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/suggest.h"
@@ -95,6 +96,11 @@ std::string toml_text(const Value& value) {
       for (Eigen::Index i = 0; i < m.rows(); ++i) text += (i ? ", " : "") + row_text(m, i);
       return "[" + text + "]";
     }
+    std::string operator()(const std::vector<std::string>& names) const {
+      std::string text;
+      for (const std::string& name : names) text += (text.empty() ? "" : ", ") + (*this)(name);
+      return "[" + text + "]";
+    }
   };
   return std::visit(Visitor{}, value);
 }
@@ -113,6 +119,16 @@ void Keys::add(const std::string& section, const std::string& name, std::string&
   key.set = [&target, key](const Value& value) {
     if (!std::holds_alternative<std::string>(value)) wrong_kind(key, value, "text in quotes");
     target = std::get<std::string>(value);
+  };
+  insert(std::move(key));
+}
+
+void Keys::add_text_or_number(const std::string& section, const std::string& name,
+                              std::string& target, const std::string& help) {
+  Key key{section, name, help, ValueKind::text, {}, [&target] { return toml_text(target); }};
+  key.set = [&target, key](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    target = text ? *text : fmt::format("{}", as_number(key, value));
   };
   insert(std::move(key));
 }
@@ -184,11 +200,30 @@ void Keys::add(const std::string& section, const std::string& name,
   insert(std::move(key));
 }
 
+void Keys::add(const std::string& section, const std::string& name,
+               std::vector<std::string>& target, const std::string& help) {
+  Key key{section, name, help, ValueKind::text, {}, [&target] { return toml_text(target); }};
+  key.set = [&target, key](const Value& value) {
+    if (const auto* names = std::get_if<std::vector<std::string>>(&value)) {
+      target = *names;
+      return;
+    }
+    if (!std::holds_alternative<std::string>(value)) wrong_kind(key, value, "names in quotes");
+    target.clear();
+    std::stringstream names(std::get<std::string>(value));
+    for (std::string one; std::getline(names, one, ',');) {
+      const std::size_t first = one.find_first_not_of(' ');
+      const std::size_t last = one.find_last_not_of(' ');
+      target.push_back(first == std::string::npos ? "" : one.substr(first, last - first + 1));
+    }
+  };
+  insert(std::move(key));
+}
+
 const Key* Keys::find(std::string_view full_name) const {
-  for (const Key& key : keys_) {
-    if (key.full_name() == full_name) return &key;
-  }
-  return nullptr;
+  const std::size_t dot = full_name.find('.');
+  if (dot == std::string_view::npos) return nullptr;
+  return find(full_name.substr(0, dot), full_name.substr(dot + 1));
 }
 
 const Key* Keys::find(std::string_view section, std::string_view name) const {
@@ -212,12 +247,14 @@ std::string Keys::origin(const std::string& full_name) const {
   return it == origins_.end() ? "" : it->second;
 }
 
-std::string Keys::toml(const std::vector<std::string>& sections) const {
+std::string Keys::toml(const std::vector<std::string>& sections,
+                       const std::vector<std::string>& left_out) const {
   std::string out;
   for (const std::string& section : sections) {
     std::string body;
     for (const Key& key : keys_) {
       if (key.section != section) continue;
+      if (!left_out.empty() && std::ranges::count(left_out, key.full_name()) > 0) continue;
       if (const std::string value = key.show(); !value.empty()) {
         body += fmt::format("{} = {}\n", key.name, value);
       }

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "io/session.h"
 
-namespace headflow {
+namespace headflow::keys_test {
 namespace {
 
 class KeysTest : public ::testing::Test {
@@ -156,4 +156,4 @@ TEST_F(KeysTest, FlagsAreUnique) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::keys_test

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "io/session.h"
 
-namespace headflow {
+namespace headflow::parse_numbers_test {
 namespace {
 
 TEST(ParseNumbers, WholeTextsOnly) {
@@ -87,4 +87,4 @@ TEST(ParseNumbers, FlagsSayWhatTheyExpect) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::parse_numbers_test

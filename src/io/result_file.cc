@@ -4,8 +4,11 @@
 #include <fmt/chrono.h>
 
 #include <chrono>
+#include <fstream>
 #include <numeric>
 
+#include "core/checksum.h"
+#include "core/error.h"
 #include "io/netcdf_file.h"
 
 namespace headflow {
@@ -53,12 +56,29 @@ void write_provenance(NetcdfWriter& file, const std::string& title, const std::s
   file.attribute("program_commit", program_commit());
   file.attribute("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
   file.attribute("configuration", provenance.configuration);
+  file.attribute("configuration_hash",
+                 fmt::format("fnv1a-64 {:016x}", checksum_of(provenance.configuration)));
   file.attribute("command", provenance.command);
-  file.attribute("seed", provenance.seed);
+  if (provenance.seed) file.attribute("seed", *provenance.seed);
 }
 
 std::string program_version() { return HEADFLOW_VERSION; }
 std::string program_commit() { return HEADFLOW_COMMIT; }
+
+std::string build_identity() {
+  static const std::string identity = [] {
+    std::string out = fmt::format("{} {}", program_version(), program_commit());
+    if (!program_commit().ends_with("-dirty") && program_commit() != "unknown") return out;
+    std::ifstream program("/proc/self/exe", std::ios::binary);
+    Checksum sum;
+    std::vector<char> piece(1 << 20);
+    while (program.read(piece.data(), std::ssize(piece)), program.gcount() > 0) {
+      sum.add(piece.data(), static_cast<std::size_t>(program.gcount()));
+    }
+    return out + fmt::format(" {:016x}", sum.value());
+  }();
+  return identity;
+}
 
 void write_flow_result(const std::string& path, const Engine& engine, const Trajectory& trajectory,
                        const FlowSummary& summary, const Provenance& provenance) {
@@ -122,10 +142,16 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
 }
 
 bool is_result_of(const std::string& path, const std::string& configuration) {
-  const std::string commit = program_commit();
-  return !commit.ends_with("-dirty") && read_attribute(path, "configuration") == configuration &&
-         read_attribute(path, "program_version") == program_version() &&
-         read_attribute(path, "program_commit") == commit;
+  if (read_attribute(path, "configuration") != configuration ||
+      read_attribute(path, "program_version") != program_version() ||
+      read_attribute(path, "program_commit") != program_commit()) {
+    return false;
+  }
+  try {
+    return NetcdfReader(path).verify();
+  } catch (const Error&) {
+    return false;  // damaged: as if it were not there
+  }
 }
 
 }  // namespace headflow

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "dynamics/flow.h"
@@ -14,11 +15,15 @@ inline constexpr int kResultFormatVersion = 2;
 std::string program_version();
 std::string program_commit();
 
+/// Version and commit; if there are uncommitted changes, also a hash of the program itself: two
+/// such builds are not the same program.
+std::string build_identity();
+
 /// What produced a result.
 struct Provenance {
-  std::string configuration;  ///< TOML that reproduces the run
-  std::string command;        ///< the command line, if there was one
-  std::uint64_t seed = 0;
+  std::string configuration;              ///< TOML that reproduces the run
+  std::string command;                    ///< the command line, if there was one
+  std::optional<std::uint64_t> seed = 0;  ///< none: several
 };
 
 /// Writes the trajectory of a flow as netCDF-4. Throws FileError.

@@ -38,11 +38,24 @@ bool to_matrix(const toml::array& array, Matrix& out) {
   return true;
 }
 
+/// A list of texts; false otherwise, and of an empty list, which is one of numbers.
+bool to_names(const toml::array& array, Value& out) {
+  std::vector<std::string> names;
+  for (const toml::node& node : array) {
+    const auto* name = node.as_string();
+    if (!name) return false;
+    names.push_back(name->get());
+  }
+  if (names.empty()) return false;
+  out = names;
+  return true;
+}
+
 /// The whole file. It may be a pipe, as in `headflow loss <(...)`.
 std::string text_of(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    throw FileError(path, "is a folder; give a configuration file");
+    throw FileError(path, "cannot be read: it is a folder; give a configuration file");
   }
   std::ifstream in(path, std::ios::binary);
   std::string content;
@@ -103,8 +116,9 @@ void check_depth(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-toml::table parse_toml(const std::string& path) {
+toml::table parse_toml(const std::string& path, std::string* text) {
   const std::string content = text_of(path);
+  if (text) *text = content;
   check_depth(path, content);
   try {
     return toml::parse(content, path);
@@ -132,7 +146,9 @@ bool to_value(const toml::node& node, Value& out) {
     out = b->get();
   } else if (const auto* s = node.as_string()) {
     out = s->get();
-  } else if (const auto* array = node.as_array()) {
+  } else if (const auto* array = node.as_array(); array && to_names(*array, out)) {
+    return true;
+  } else if (array) {
     Matrix matrix;
     if (!to_matrix(*array, matrix)) return false;
     out = matrix;

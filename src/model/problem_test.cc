@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::problem_test {
 namespace {
 
 using testing::problem_options;
@@ -139,4 +139,4 @@ TEST(Problem, PointsMustFit) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::problem_test

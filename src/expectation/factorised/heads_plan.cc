@@ -4,13 +4,12 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/index.h"
 #include "expectation/factorised/kernels.h"
 #include "expectation/factorised/node_density.h"
 
 namespace headflow::factorised {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// -log of the n-th Hermite coefficient of f(u + sigma z), f = exp(-e^t), at its largest: the
 /// saddle point of int w^n e^(-sigma^2 w^2 / 2) e^(-pi w / 2) dw, times sigma^n / sqrt(n!).

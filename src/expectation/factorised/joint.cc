@@ -14,6 +14,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/index.h"
 #include "expectation/factorised/joint_kernels.h"
 #include "expectation/factorised/kernels.h"
 #include "expectation/factorised/node_density.h"
@@ -25,8 +26,6 @@ namespace {
 
 constexpr int kChunk = 128;  // what belongs to it stays in L1
 constexpr std::int64_t kMostNodes = 1 << 22;
-
-std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
 /// Components with the same covariance, and the nodes for it.
 struct CovarianceGroup {

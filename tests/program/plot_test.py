@@ -20,7 +20,7 @@ import xarray
 from PIL import Image
 
 PROGRAM = sys.argv.pop(1)
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "figures"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "figures"))
 
 import attention_maps  # noqa: E402
 import plot  # noqa: E402

@@ -254,7 +254,7 @@ class Sweep(CommandLine):
         done = self.sweep("--threads", 2, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["tasks"], 6)
-        self.assertFalse((self.path / "sweep.nc.tasks").exists())
+        self.assertEqual(len(list((self.path / "sweep.nc.tasks").glob("*.task"))), 6)
         other = self.path / "other.nc"
         self.assertEqual(self.sweep("--threads", 1, output=other).returncode, 0)
         with xarray.open_dataset(self.result) as one, xarray.open_dataset(other) as two:
@@ -275,12 +275,12 @@ class Sweep(CommandLine):
                                    stderr=subprocess.DEVNULL)
         tasks = self.path / "sweep.nc.tasks"
         for _ in range(2000):
-            if len(list(tasks.glob("*.json"))) >= 2 or process.poll() is not None:
+            if len(list(tasks.glob("*.task"))) >= 2 or process.poll() is not None:
                 break
             time.sleep(0.005)
         process.kill()
         process.wait()
-        kept = len(list(tasks.glob("*.json")))
+        kept = len(list(tasks.glob("*.task")))
         done = self.sweep("--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["kept"], kept)
@@ -417,7 +417,7 @@ class Flow(CommandLine):
             ends[integrator, kappa] = json.loads(done.stdout)
             self.assertEqual(ends[integrator, kappa]["steps"], 10)
         self.assertEqual(ends["map", 0]["point"], ends["euler", 0]["point"])
-        self.assertEqual(ends["map", 1]["engine"], "mc")
+        self.assertEqual(ends["map", 1]["engine"], "factorised+qmc")
 
     def test_divergence_is_reported(self):
         done = run("flow", self.point, "--samples", 500, "--time", 1e9, "--integrator", "euler",
@@ -537,9 +537,14 @@ class BadInput(CommandLine):
         self.rejected("loss", self.point, "--samples", 100, says=says)
         self.rejected("flow", self.point, *QUICK, "--output", self.output, says=says)
 
-    def test_kappa_needs_samples(self):
-        self.rejected("flow", self.point, "--engine", "factorised", "--kappa", 1, "--time", 1, "--quiet", "--output",
-                      self.output, says=["run.engine", "flow.kappa needs"])
+    def test_kappa_samples_only_what_it_must(self):
+        ends = {}
+        for engine in ("factorised", "mc"):
+            done = run("flow", self.point, "--init", "point", "--engine", engine, "--kappa", 0.1, "--time", 1, "--json", "--quiet")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ends[engine] = json.loads(done.stdout)
+        self.assertEqual(ends["factorised"]["engine"], "factorised+qmc")
+        self.assertLess(np.abs(np.subtract(ends["factorised"]["point"]["m"], ends["mc"]["point"]["m"])).max(), 0.02)
 
     def test_unknown_key(self):
         self.rejected_file("tokens = 4", "token = 4", ["point.toml:4:", '"token"', 'did you mean "tokens"?'])

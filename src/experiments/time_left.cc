@@ -1,0 +1,61 @@
+#include "experiments/time_left.h"
+
+#include <algorithm>
+
+namespace headflow {
+namespace {
+
+constexpr double kWeight = 0.1;   // of what was expected
+constexpr double kOverdue = 0.2;  // a task that takes longer than expected takes this much more
+
+}  // namespace
+
+TimeLeft::TimeLeft(std::vector<TaskCost> tasks, int threads)
+    : tasks_(std::move(tasks)), threads_(std::max(1, threads)) {
+  for (TaskCost& task : tasks_) {
+    task.seconds = std::max(task.seconds, 1e-6);
+    if (groups_.size() <= task.group) groups_.resize(task.group + 1);
+    for (Sum* sum : {&all_, &groups_[task.group]}) {
+      sum->expected += task.seconds;
+      sum->open += task.seconds;
+    }
+  }
+}
+
+double TimeLeft::factor(const Sum& group) const {
+  const auto learnt = [](const Sum& sum, double expected_factor) {
+    const double weight = kWeight * sum.expected;
+    return (sum.took + weight * expected_factor) / (sum.done + weight);
+  };
+  return learnt(group, learnt(all_, 1.0));
+}
+
+void TimeLeft::start(std::size_t task, double now) {
+  running_.emplace_back(task, now);
+  for (Sum* sum : {&all_, &groups_[tasks_[task].group]}) sum->open -= tasks_[task].seconds;
+}
+
+void TimeLeft::finish(std::size_t task, double now) {
+  const auto at = std::ranges::find(running_, task, &std::pair<std::size_t, double>::first);
+  if (at == running_.end()) return;
+  for (Sum* sum : {&all_, &groups_[tasks_[task].group]}) {
+    sum->done += tasks_[task].seconds;
+    sum->took += now - at->second;
+  }
+  running_.erase(at);
+}
+
+double TimeLeft::seconds(double now) const {
+  double sum = 0, longest = 0;
+  for (const Sum& group : groups_) sum += factor(group) * std::max(0.0, group.open);
+  for (const auto& [task, since] : running_) {
+    const double so_far = now - since;
+    const double rest = std::max(
+        factor(groups_[tasks_[task].group]) * tasks_[task].seconds - so_far, kOverdue * so_far);
+    sum += rest;
+    longest = std::max(longest, rest);
+  }
+  return std::max(sum / threads_, longest);
+}
+
+}  // namespace headflow
