@@ -30,7 +30,8 @@ const std::map<std::string, Words>& values_of_keys() {
         {"run.precision", {"float64", "float32"}},
         {"flow.init", {"noise", "point", "file"}},
         {"flow.init_from", {"*.nc"}},
-        {"flow.integrator", {"euler", "explicit", "implicit", "map"}},
+        {"flow.init_time", {"first", "last"}},
+        {"flow.integrator", {"euler", "explicit", "implicit", "map", "first-order"}},
         {"flow.sampling", {"fixed", "redrawn"}},
         {"flow.spacing", {"linear", "log"}},
         {"sgd.method", {"reduced", "direct"}},
@@ -39,7 +40,8 @@ const std::map<std::string, Words>& values_of_keys() {
         {"sgd.loss", {"batch", "population"}},
         {"hessian.at", {"point", "origin", "saddle"}},
         {"end.search", {"newton", "flow"}},
-        {"compare.theory", {"flow", "kappa", "map"}},
+        {"compare.theory", {"flow", "kappa", "first-order", "map"}},
+        {"verify.effort", {"quick", "full"}},
         {"result.output", {"*"}},
         {"result.save_init", {"*"}}};
   }();

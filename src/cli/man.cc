@@ -66,14 +66,13 @@ void print_command(const Command& command) {
 }
 
 void print_keys() {
-  static constexpr const char* kTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS"};
   const Session session;
   std::string section;
   for (const Key& key : session.keys.all()) {
     if (key.section != section) fmt::print(".SS [{}]\n", escaped(key.section));
     section = key.section;
     const std::string value = key.show();
-    print_flag(key.flag(), kTypes[static_cast<int>(key.kind)],
+    print_flag(key.flag(), kValueTypes[static_cast<int>(key.kind)],
                value.empty() || value == "\"\"" ? key.help : key.help + " [" + value + "]");
   }
 }
