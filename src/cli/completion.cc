@@ -31,7 +31,7 @@ const std::map<std::string, Words>& values_of_keys() {
         {"flow.init", {"noise", "point", "file"}},
         {"flow.init_from", {"*.nc"}},
         {"flow.init_time", {"first", "last"}},
-        {"flow.integrator", {"euler", "explicit", "implicit", "map"}},
+        {"flow.integrator", {"euler", "explicit", "implicit", "map", "first-order"}},
         {"flow.sampling", {"fixed", "redrawn"}},
         {"flow.spacing", {"linear", "log"}},
         {"sgd.method", {"reduced", "direct"}},
@@ -40,7 +40,7 @@ const std::map<std::string, Words>& values_of_keys() {
         {"sgd.loss", {"batch", "population"}},
         {"hessian.at", {"point", "origin", "saddle"}},
         {"end.search", {"newton", "flow"}},
-        {"compare.theory", {"flow", "kappa", "map"}},
+        {"compare.theory", {"flow", "kappa", "first-order", "map"}},
         {"verify.effort", {"quick", "full"}},
         {"result.output", {"*"}},
         {"result.save_init", {"*"}}};

@@ -31,7 +31,9 @@ class FlowField {
       : engine_(engine),
         kappa_(options.kappa),
         learning_rate_(options.integrator == "map" ? options.step : 0.0),
-        point_(Point::zero(engine.problem().H(), engine.problem().F())) {
+        half_step_(options.integrator == "first-order" ? options.step / 2 : 0.0),
+        point_(Point::zero(engine.problem().H(), engine.problem().F())),
+        product_(point_) {
     request_.loss_error = false;
     request_.second_moment = kappa_ > 0;
   }
@@ -58,6 +60,16 @@ class FlowField {
     ++evaluations_;
     Point& grad = evaluation_.grad;
     if (!std::isfinite(evaluation_.loss) || !grad.all_finite()) return false;
+    if (half_step_ > 0) {
+      // Descent y' = y - gamma g follows dy/dtau = -g - (gamma/2) H g but for terms in gamma^2
+      // (the modified equation of Euler's method).
+      engine_.hessian_product(point, grad, product_);
+      grad.m += half_step_ * product_.m;
+      grad.R += half_step_ * product_.R;
+      grad.b += half_step_ * product_.b;
+      grad.v += half_step_ * product_.v;
+      if (!grad.all_finite()) return false;
+    }
     if (kappa_ > 0) {
       const Matrix half = grad.R * point.R.transpose();
       // Euler's step with the last term is the map: with G = grad_R E and its rate gamma,
@@ -78,8 +90,8 @@ class FlowField {
 
  private:
   Engine& engine_;
-  double kappa_, learning_rate_;
-  Point point_;
+  double kappa_, learning_rate_, half_step_;
+  Point point_, product_;
   Request request_;
   Evaluation evaluation_;
   std::int64_t evaluations_ = 0;
@@ -88,7 +100,7 @@ class FlowField {
 std::unique_ptr<Integrator> make_integrator(const FlowOptions& options, FlowField& flow,
                                             const Vector& y0) {
   const Field field = [&flow](const double* y, double* velocity) { return flow(y, velocity); };
-  if (options.integrator == "explicit") {
+  if (options.integrator == "explicit" || options.integrator == "first-order") {
     return make_explicit(field, y0, options.rtol, options.atol);
   }
   if (options.integrator == "implicit") {
@@ -154,7 +166,7 @@ void FlowOptions::check() const {
   require(positive(time), "time", time, "must be finite and positive");
   require(not_negative(gradient_tolerance), "gradient_tolerance", gradient_tolerance,
           "must be finite and not negative");
-  require_choice("integrator", integrator, {"euler", "explicit", "implicit", "map"});
+  require_choice("integrator", integrator, {"euler", "explicit", "implicit", "map", "first-order"});
   require(positive(step), "step", step, "must be finite and positive");
   require(rtol >= 1e-14 && rtol <= 0.1, "rtol", rtol, "must be from 1e-14 to 0.1");
   require(atol >= 1e-16 && atol <= 0.1, "atol", atol, "must be from 1e-16 to 0.1");

@@ -34,14 +34,8 @@ void check_sgd(const Session& session) {
 
 void check_flow(const Session& session, const Problem& problem) {
   static_cast<void>(session.flow_start(problem));  // its shapes
-  const bool samples =
-      session.engine.engine == "mc" || session.engine.engine == "qmc" ||
-      (session.engine.engine == "auto" && (session.engine.samples > 0 || session.flow.kappa > 0));
-  if (session.flow.kappa > 0 && !samples) {
-    throw OptionError("run.engine", in_quotes(session.engine.engine),
-                      "has no second moments of the gradient, which flow.kappa needs; use \"mc\" "
-                      "or \"qmc\"");
-  }
+  const bool samples = session.engine.engine == "mc" || session.engine.engine == "qmc" ||
+                       (session.engine.engine == "auto" && session.engine.samples > 0);
   if (session.flow.sampling == "redrawn" && !samples) {
     throw OptionError("flow.sampling", in_quotes(session.flow.sampling),
                       "needs an engine with samples: run.engine = \"mc\" or \"qmc\"");

@@ -24,8 +24,8 @@ std::vector<std::string> names_in_result(const std::vector<std::string>& measure
 /// How many numbers a task gives, about.
 double numbers_of(const Configuration& configuration, const std::vector<std::string>& measures);
 
-/// How long a task takes on one core, roughly: within a factor of three or so where the engine,
-/// the integrator and the sizes say it.
+/// How long a task takes on one core, roughly: the paper's figures within a factor of 2.3 each, and
+/// all of them together within a few per cent.
 double expected_seconds(const Configuration& configuration,
                         const std::vector<std::string>& measures);
 

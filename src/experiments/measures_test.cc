@@ -109,10 +109,6 @@ TEST(Measures, TasksAreCheckedWithoutComputing) {
   check("sgd", "compare.theory", [](Session& s) { s.theory = {"kapa"}; });
   check("sgd", "sgd.runs", [](Session& s) { s.sgd.runs = 2; });
   check("sgd", "sgd.loss", [](Session& s) { s.sgd.loss = "population"; });
-  check("flow", "flow.kappa", [](Session& s) {
-    s.flow.kappa = 1;
-    s.engine.engine = "factorised";
-  });
   check("flow", "flow.sampling", [](Session& s) {
     s.flow.sampling = "redrawn";
     s.flow.integrator = "euler";

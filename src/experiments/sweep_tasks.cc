@@ -119,15 +119,16 @@ void RunningSweep::check_tasks(int threads, const GoOn& go_on) {
 void RunningSweep::look_at_output(const SweepWatch& watch) {
   namespace fs = std::filesystem;
   const std::string& path = job_.output;
+  const std::string folder = path + ".tasks";
+  std::error_code error;
   if (is_result_of(path, configuration_)) {
     outcome.done = outcome.kept = outcome.tasks;
     outcome.up_to_date = true;
+    if (!job_.keep_tasks && fs::is_directory(folder, error)) TaskStore(folder).remove();
     return;
   }
   check_writable(path);
-  std::error_code error;
   const bool there = fs::exists(path, error);
-  const std::string folder = path + ".tasks";
   if (!there || job_.replace) {
     store_.emplace(folder);
     return;

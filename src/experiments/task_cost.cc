@@ -12,7 +12,8 @@ namespace {
 constexpr double kSampleOfSgd = 5.5e-9;     // a coordinate of a token of a sample
 constexpr double kSampleOfEngine = 1.3e-9;  // a head at a token of a sample
 constexpr double kFactorised = 4e-5;        // a pair of heads, F = 2, tolerance 1e-4
-constexpr double kAdaptiveSteps = 300;      // evaluations of an adaptive flow
+constexpr double kJoint = 1.2e-5;           // B-softmax: times 3^H
+constexpr double kAdaptiveSteps = 300;      // evaluations of an adaptive flow to 10^4
 
 struct Sizes {
   double H, F, L;
@@ -35,15 +36,16 @@ double evaluation_seconds(const Configuration& c, bool second_moment) {
   const double digits = -std::log10(std::clamp(c.engine.tolerance, 1e-12, 0.1));
   const double finer = std::pow(2.0, digits - 4);
   if (c.problem.activation == "b-softmax") {  // an integral over H directions
-    return finer * 1e-4 * std::pow(3.0, std::min(H, 8.0));
+    return finer * kJoint * std::pow(3.0, std::min(H, 8.0));
   }
-  return kFactorised * finer * H * H * std::pow(F / 2, 3);
+  return kFactorised * finer * H * H * F / 2;
 }
 
 double flow_seconds(const Configuration& c) {
   const FlowOptions& flow = c.flow;
   const bool fixed = flow.integrator == "euler" || flow.integrator == "map";
-  const double steps = fixed ? flow.time / flow.step : kAdaptiveSteps;
+  const double steps =
+      fixed ? flow.time / flow.step : kAdaptiveSteps * std::max(1.0, std::log10(flow.time) - 3);
   return (steps + flow.outputs) * evaluation_seconds(c, flow.kappa > 0);
 }
 
@@ -51,7 +53,7 @@ double end_seconds(const Configuration& c) {
   if (c.end_search == "flow") return kAdaptiveSteps * evaluation_seconds(c, false);
   const auto [H, F, L] = sizes_of(c);
   const double columns = H * (F + H + 1) + 1;  // of the Hessian
-  return (3 * kAdaptiveSteps + 10 * columns) * evaluation_seconds(c, false);
+  return (1.5 * kAdaptiveSteps + 6 * columns) * evaluation_seconds(c, false);
 }
 
 double sgd_seconds(const Configuration& c) {
@@ -61,8 +63,9 @@ double sgd_seconds(const Configuration& c) {
   const double columns = sgd.method == "direct" ? 0.25 * static_cast<double>(sgd.dim) : F + 2 * H;
   double out = kSampleOfSgd * columns * L * static_cast<double>(sgd.batch) * steps;
   for (const std::string& limit : c.theory) {
-    const double evaluations = limit == "map" ? steps : kAdaptiveSteps + sgd.outputs;
-    out += evaluations * evaluation_seconds(c, limit != "flow");
+    const bool stepped = limit == "map" || limit == "first-order";
+    out +=
+        (stepped ? steps : kAdaptiveSteps + sgd.outputs) * evaluation_seconds(c, limit != "flow");
   }
   return out;
 }

@@ -98,9 +98,9 @@ Session::Session() {
            "stop when the norm of the gradient is below this (0: never)");
   keys.add(
       "flow", "integrator", flow.integrator,
-      "euler (fixed step), explicit (adaptive), implicit (adaptive, for long times) or map (steps "
-      "of SGD at a learning rate of order one)");
-  keys.add("flow", "step", flow.step, "Euler's step; the learning rate of map");
+      "euler (fixed step), explicit (adaptive), implicit (adaptive, for long times), map (steps "
+      "of SGD at a learning rate of order one) or first-order (adaptive, the map to first order)");
+  keys.add("flow", "step", flow.step, "Euler's step; the learning rate of map and first-order");
   keys.add("flow", "rtol", flow.rtol, "relative tolerance of an adaptive step");
   keys.add("flow", "atol", flow.atol, "absolute tolerance of an adaptive step");
   keys.add("flow", "kappa", flow.kappa,
@@ -137,9 +137,11 @@ Session::Session() {
   keys.add("end", "search", end_search,
            "newton (past saddles, with the Hessian's signs) or flow (no Hessian; not beyond "
            "flow.time)");
-  keys.add("compare", "theory", theory,
-           "what SGD is compared with, separated by commas: flow (gradient flow), kappa (the flow "
-           "that keeps the noise, kappa = lr dim / batch), map (its one-step map)");
+  keys.add(
+      "compare", "theory", theory,
+      "what SGD is compared with, separated by commas: flow (gradient flow), kappa (the flow "
+      "that keeps the noise, kappa = lr dim / batch), first-order (that and the finite steps, to "
+      "first order in lr), map (the one-step map)");
   keys.add("compare", "rtol", compare_rtol, "relative tolerance of the flow's steps");
   keys.add("compare", "atol", compare_atol, "absolute tolerance of the flow's steps");
 

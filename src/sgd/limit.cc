@@ -7,7 +7,7 @@
 
 namespace headflow {
 
-std::vector<std::string> limit_names() { return {"flow", "kappa", "map"}; }
+std::vector<std::string> limit_names() { return {"flow", "kappa", "first-order", "map"}; }
 
 std::vector<std::string> checked_limits(const std::vector<std::string>& names) {
   const std::vector<std::string> known = limit_names();
@@ -39,7 +39,9 @@ Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& eng
   out.flow.time = out.flow.times.back();
   out.flow.gradient_tolerance = 0;
   const bool noiseless = options.name == "flow";
-  out.flow.integrator = noiseless ? "implicit" : options.name == "kappa" ? "explicit" : "map";
+  out.flow.integrator = noiseless                 ? "implicit"
+                        : options.name == "kappa" ? "explicit"
+                                                  : options.name;  // its own: map, first-order
   out.flow.step = sgd.lr;
   if (!noiseless) {
     out.flow.kappa = sgd.lr * static_cast<double>(sgd.dim) / static_cast<double>(sgd.batch);

@@ -12,7 +12,8 @@
 namespace headflow {
 
 struct LimitOptions {
-  std::string name = "flow";  ///< flow (gradient flow), kappa (that keeps the noise) or map
+  std::string name = "flow";  ///< flow (gradient flow), kappa (keeps the noise), first-order
+                              ///< (and the finite steps, to first order in gamma) or map
   double rtol = 1e-6, atol = 1e-8;
 };
 

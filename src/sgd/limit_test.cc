@@ -53,6 +53,38 @@ TEST(Limit, OnlySecondMomentsAreSampled) {
   EXPECT_EQ(a.second_moment, c.second_moment);
 }
 
+// Halving gamma quarters what the flow of first order lacks, and halves what the kappa flow lacks.
+TEST(Limit, FirstOrderIsTheMapButForSquaresOfTheRate) {
+  const ProblemOptions options = testing::problem_options("softmax-1", "flipping", 4, 2, 2);
+  const Point at = testing::random_point(2, 2, 3, 0.7);
+  const SgdState start = state_with(Matrix::Identity(2, 2), at.m, at.R, at.b, at.v);
+  EngineOptions engine;
+  engine.engine = "factorised";
+  engine.tolerance = 1e-9;
+  engine.samples = 1 << 10;
+  engine.threads = 1;
+  const auto off = [&](const char* name, double gamma) {
+    SgdOptions sgd;
+    sgd.dim = sgd.batch = 1000;
+    sgd.lr = gamma;
+    const std::vector<std::int64_t> steps = {0, std::llround(2.0 / gamma)};
+    const auto end = [&](const char* which) {
+      const Limit limit = make_limit(options, engine, sgd, start, steps, {which, 1e-9, 1e-11});
+      Trajectory run;
+      integrate_flow(*limit.engine, limit.start, limit.flow, run);
+      const Point& last = run.point.back();
+      Vector out(9);
+      out << last.m.reshaped(), last.q().reshaped(), last.v;
+      return out;
+    };
+    return (end(name) - end("map")).norm();
+  };
+  const double first = std::log2(off("first-order", 0.2) / off("first-order", 0.1)),
+               kappa = std::log2(off("kappa", 0.2) / off("kappa", 0.1));
+  EXPECT_NEAR(first, 2.0, 0.25);
+  EXPECT_NEAR(kappa, 1.0, 0.25);
+}
+
 struct Mean {
   Vector mean, error;
 };
@@ -108,7 +140,8 @@ TEST(Limit, SgdIsCentredOnTheMapNotOnTheFlow) {
     const Vector off = of_sgd.mean - numbers(end.m, run.point.back().q(), end.b, end.v);
     return off.cwiseQuotient(of_sgd.error);
   };
-  const Vector map = scores("map"), flow = scores("flow");
+  const Vector map = scores("map"), first = scores("first-order"), flow = scores("flow");
+  EXPECT_LT(first.cwiseAbs().maxCoeff(), 5) << first.transpose();  // it lacks terms in gamma^2
   EXPECT_LT(map.cwiseAbs().maxCoeff(), 4) << map.transpose();
   EXPECT_GT(flow.cwiseAbs().maxCoeff(), 6) << flow.transpose();
 }

@@ -70,7 +70,7 @@ def all_runs(load):
 
 def first_runs(configuration):
     """sgd.first_run of each activation."""
-    out = {None: configuration["sgd"]["first_run"]}
+    out = {None: configuration["sgd"].get("first_run")}  # a key of an axis is not there
     for axis in configuration["sweep"]["axis"]:
         if "problem.activation" in axis["keys"]:
             number = axis["keys"].index("sgd.first_run")
