@@ -10,6 +10,7 @@
 #include "expectation/engine.h"
 #include "model/activation.h"
 #include "model/prior.h"
+#include "sgd/limit.h"
 
 namespace headflow::cli {
 namespace {
