@@ -41,7 +41,7 @@ const std::map<std::string, Words>& values_of_keys() {
         {"sgd.loss", {"batch", "population"}},
         {"hessian.at", {"point", "origin", "saddle"}},
         {"end.search", {"newton", "flow"}},
-        {"compare.theory", {"flow", "kappa", "first-order", "map"}},
+        {"compare.theory", limit_names()},
         {"verify.effort", {"quick", "full"}},
         {"result.output", {"*"}},
         {"result.save_init", {"*"}}};
