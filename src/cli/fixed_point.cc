@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
@@ -17,6 +18,7 @@ int run_fixed_point(Invocation& call) {
   session.flow.check();
   settle_start(session, call.quiet);
   const Problem problem(session.problem);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   session.check_end();
   const Point start = session.flow_start(problem);

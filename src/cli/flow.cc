@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "io/result_file.h"
@@ -25,6 +26,7 @@ int run_flow(Invocation& call) {
     throw Error("flow: nothing to do with the result; give --output FILE.nc or --json");
   }
   if (!session.output.empty()) check_writable(session.output);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   const std::unique_ptr<Engine> engine =
       make_flow_engine(problem, session.engine, session.flow, start);

@@ -159,7 +159,7 @@ class Signals(Case):
 
     def test_nohup(self):
         ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        process = subprocess.Popen([PROGRAM, *FLOW, "--samples", "100000", "--output", str(self.output)],
+        process = subprocess.Popen([PROGRAM, *FLOW, "--outputs", "20000", "--output", str(self.output)],
                                    preexec_fn=ignore, stderr=subprocess.PIPE)
         time.sleep(0.2)
         process.send_signal(signal.SIGHUP)
