@@ -84,11 +84,11 @@ void note_unused_samples(const Engine& engine, const Session& session, bool quie
 
 FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
                               Trajectory& trajectory, const std::string& label, bool quiet) {
-  catch_interrupts();
   Progress progress(Progress::detect(quiet), label);
   // With log-spaced output the interesting times are spread over decades: so is the bar.
   const bool log_time = options.spacing == "log";
   return integrate_flow(engine, start, options, trajectory, [&](const FlowProgress& now) {
+    catch_interrupts();  // from the first step on there is something to keep
     const double fraction = log_time ? std::log1p(now.time / options.first_output) /
                                            std::log1p(options.time / options.first_output)
                                      : now.time / options.time;

@@ -22,11 +22,11 @@ int run_minima(Invocation& call) {
   session.flow.check_start();
   const MinimaOptions options{session.starts, session.flow.noise(), session.engine.seed,
                               session.engine.threads};
-  catch_interrupts();
   Minima minima;
   {
     Progress progress(Progress::detect(call.quiet), "minima");
     minima = find_minima(problem, session.engine, options, [&](int done) {
+      catch_interrupts();  // from the first end on there is something to keep
       progress.update(static_cast<double>(done) / session.starts,
                       fmt::format("{} of {} starts", done, session.starts), done, "starts");
       return !interrupted();
