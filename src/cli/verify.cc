@@ -124,6 +124,7 @@ std::vector<Row> measured_rows(std::vector<Claim> claims, int threads, bool quie
         return true;
       });
     } catch (...) {
+      const std::lock_guard<std::mutex> lock(shared->mutex);
       shared->failed = std::current_exception();
     }
     const std::lock_guard<std::mutex> lock(shared->mutex);
