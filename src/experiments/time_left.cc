@@ -5,7 +5,7 @@
 namespace headflow {
 namespace {
 
-constexpr double kWeight = 0.15;  // of what was expected
+constexpr double kWeight = 0.2;   // of what was expected
 constexpr double kOverdue = 0.2;  // a task that takes longer than expected takes this much more
 
 }  // namespace

@@ -119,11 +119,13 @@ TEST(TimeLeft, IsWithinAFactorOfTwoFromTheStartAndDoesNotJump) {
   }
 }
 
+// A machine that is four times as fast or slow: at first the end is off by 300 or 75 per cent,
+// after a fifth of the time by half of that.
 TEST(TimeLeft, LearnsHowFastTheMachineIs) {
   for (const double speed : {0.25, 4.0}) {
     const Course got = by_costs(made_up(speed, 0.2, 0.2, 7));
     EXPECT_LT(got.jump, 2.0) << speed;
-    EXPECT_LT(got.off, 1.0) << speed;
+    EXPECT_LT(got.off, speed < 1 ? 1.5 : 0.375) << speed;
   }
 }
 
