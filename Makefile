@@ -2,9 +2,13 @@
 BUILD ?= build
 PYTHON ?= /usr/bin/python3
 RESULTS ?= out/paper
+TEST_BUILD ?= build-test
+ONE_TARGET ?= ON
+export HEADFLOW_TEST_EFFORT
+PREFIX ?= /usr/local
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
 
-.PHONY: help paper test build bench format clean
+.PHONY: help paper test test-all build install bench format clean
 
 paper: ## build, compute and draw the paper's figures, measure its statements, write a report
 	@scripts/install-packages build draw
@@ -19,14 +23,20 @@ build: ## install what is missing and build $(BUILD)/headflow
 	@$(CONFIGURE) -DHEADFLOW_TESTS=OFF > /dev/null
 	@cmake --build $(BUILD) --target headflow
 
-test: ## build and run every test: Release, then with sanitizers
+install: build ## install the program, figures, configurations, manual page and shell completions to $(PREFIX)
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+test: ## build and run the tests, statistics thinned; then once more with sanitizers
 	@scripts/install-packages build draw test
-	@$(CONFIGURE) -DHEADFLOW_TESTS=ON > /dev/null
-	@cmake --build $(BUILD)
-	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+	@cmake -S . -B $(TEST_BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADFLOW_TESTS=ON -DHEADFLOW_ONE_TARGET=$(ONE_TARGET) > /dev/null
+	@cmake --build $(TEST_BUILD)
+	@ctest --test-dir $(TEST_BUILD) --output-on-failure -j 2
 	@cmake --preset sanitize > /dev/null
 	@cmake --build --preset sanitize
 	@ctest --preset sanitize -j 2
+
+test-all: ## every test at full strength, every instruction set, every figure: an hour
+	@$(MAKE) test TEST_BUILD=$(TEST_BUILD)-all ONE_TARGET=OFF HEADFLOW_TEST_EFFORT=full
 
 bench: ## measure against PyTorch and the machine's limits; rewrites docs/performance.md
 	@scripts/install-packages build draw bench
@@ -38,7 +48,7 @@ format: ## clang-format every source file
 	@git ls-files '*.cc' '*.h' | xargs clang-format -i
 
 clean: ## remove what was built
-	@rm -rf build build-bench build-sanitize
+	@rm -rf build build-bench build-sanitize build-test build-test-all
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\): ## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\): ## /  make \1\t/p' Makefile | expand -t 16

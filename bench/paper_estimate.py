@@ -10,7 +10,9 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
-import xarray
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "figures"))
+import result_file
 
 STEP = 0.02
 # Milliseconds of loss and gradient with 10^5 samples for each head and token: 0.7 by chunked tensors with the gradient
@@ -29,7 +31,7 @@ def training_time(data):
 def heads_and_tokens(data, problem):
     """H of every task, and L."""
     count = data.m if "m" in data else data.m_t.isel(time=0)
-    heads = count.isel(feature=0).notnull().sum("head")
+    heads = count.isel(feature=0).notnull().sum("attention_head")
     return heads, problem["tokens"]
 
 
@@ -39,19 +41,19 @@ def main():
     rows = {}
     for path in sorted((folder / "configs").glob("fig*.toml")):
         problem = tomllib.loads(path.read_text())["problem"]
-        with xarray.open_dataset(folder / f"{path.stem}.nc") as data:
-            heads, tokens = heads_and_tokens(data, problem)
-            steps = training_time(data) / STEP
-            row = rows.setdefault(path.stem[:5], [0.0, 0.0, 0.0])
-            if "sgd_m_t" in data:
-                row[0] += float(steps.sum())
-                for i in (1, 2):
-                    row[i] += float(steps.sum()) * 10_000 * tokens * SGD_TOKEN
-            else:
-                work = (steps * heads * tokens).sum()
-                row[0] += float(steps.sum())
-                row[1] += float(work) * TUNED
-                row[2] += float(work) * AUTOGRAD
+        data = result_file.read(folder / f"{path.stem}.nc")
+        heads, tokens = heads_and_tokens(data, problem)
+        steps = training_time(data) / STEP
+        row = rows.setdefault(path.stem[:5], [0.0, 0.0, 0.0])
+        if "sgd_m_t" in data:
+            row[0] += float(steps.sum())
+            for i in (1, 2):
+                row[i] += float(steps.sum()) * 10_000 * tokens * SGD_TOKEN
+        else:
+            work = (steps * heads * tokens).sum()
+            row[0] += float(steps.sum())
+            row[1] += float(work) * TUNED
+            row[2] += float(work) * AUTOGRAD
     print("| figure | steps | PyTorch, tuned, hours | PyTorch, autograd, hours | headflow, seconds |\n|---|---|---|---|---|")
     for name, (steps, tuned, autograd) in rows.items():
         mine = times.get(name, {}).get("core_seconds", np.nan)

@@ -11,10 +11,10 @@ FRAME = "#D55E00"
 
 def draw(folder, name):
     data = load(folder, name)
-    weights = data.attention.transpose("activation", "sequence", "head", "token").values
+    weights = data.attention.transpose("activation", "sequence", "attention_head", "token").values
     relevant = data.relevant.transpose("activation", "sequence").values
     heads, tokens = weights.shape[2:]
-    # Weights of softmax-1 and Bayes-softmax reach H. The root keeps small ones visible on one scale.
+    # Weights of softmax-1 reach v, those of Bayes-softmax H. The root keeps small ones visible on one scale.
     norm = PowerNorm(0.5, 0, max(heads, weights.max()))
     figure, panels = plt.subplots(*weights.shape[:2], figsize=(WIDTH, 1.55 * len(weights) + 1.1), squeeze=False,
                                   sharex=True, sharey=True)
@@ -35,7 +35,8 @@ def draw(folder, name):
     for axes in panels[-1]:
         axes.set_xlabel(r"token $\ell$")
     bar = figure.colorbar(image, ax=panels, location="bottom", aspect=45, shrink=0.8, pad=0.03,
-                          label=r"weight of the token in the head, $\sigma(\chi, b, v; h)_\ell$")
+                          label=r"attention of head $h$ to token $\ell$, $\sigma(\chi, b, v; h)_\ell$ (square-root scale);" "\n"
+                                "at most 1 with softmax, $v$ with softmax-1 and $H$ with Bayes-softmax")
     ticks = [0, 0.1, 0.5, *range(1, int(norm.vmax) + 1)]
     bar.set_ticks(ticks, labels=map(str, ticks))
     figure.suptitle(settings(data) + "; framed: the relevant token")

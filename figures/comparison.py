@@ -12,7 +12,7 @@ def draw_row(axes, data, title, run=0, note=True):
     time, sgd = data.time.values[1:], data.isel(run=run)
     theories = [(str(name), sgd.sel(theory=name), look) for name, look in zip(data.theory.values, LINES)]
     dots = dict(linestyle="none", marker="o", markersize=3, markeredgewidth=0)
-    heads, features = data.sizes["head"], min(2, data.sizes["feature"])
+    heads, features = data.sizes["attention_head"], min(2, data.sizes["feature"])
 
     axes[0].fill_between(time, *(sgd.batch_loss.values[1:] + s * 2 * sgd.batch_loss_error.values[1:]
                                  for s in (-1, 1)), color="#bbbbbb", alpha=0.6, linewidth=0,

@@ -23,5 +23,5 @@ def draw(folder, name):
     for axes in panels[-1]:
         axes.set_xlabel(overlap(1))
     figure.suptitle(settings(data))
-    legend(figure, data.sizes["head"])
+    legend(figure, data.sizes["attention_head"])
     return figure

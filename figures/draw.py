@@ -21,6 +21,11 @@ def figures_in(folder):
     return out
 
 
+def drawings():
+    """Names of the drawings: scripts beside this one with a function draw(folder, name)."""
+    return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if "\ndef draw(folder, name" in path.read_text())
+
+
 def draw(task):
     """Draws one figure in a process of its own; returns its name and what went wrong."""
     folder, name, script = task
@@ -47,6 +52,8 @@ def main():
     for name in names:
         if name not in scripts:
             sys.exit(f"{name}: no configuration in {folder / 'configs'}; headflow reproduce {name} --output {folder}")
+        if scripts[name] not in drawings():  # nothing else is imported, whatever a configuration says
+            sys.exit(f"{name}: figure.drawing = {scripts[name]!r} is none of {', '.join(drawings())}")
     tasks = []
     for name in names:
         picture, data = folder / "figures" / f"{name}.png", list(folder.glob(f"{name}*.nc"))

@@ -15,12 +15,15 @@ def look(h):
 
 def end_size(h):
     """Later heads are smaller: where several end at one place, all are seen."""
-    return (9.5 - 0.4 * (h % len(HEADS))) * (1.15 if look(h)[1] in "PX" else 1)
+    by_shape = {"P": 1.15, "X": 1.15, "D": 0.75}  # the same size, as the eye has it
+    return (9.5 - 0.4 * (h % len(HEADS))) * by_shape.get(look(h)[1], 1)
 
 
 def draw_path(axes, x, y, h):
-    """One head from its start, thin and pale, to its end, a marker; an arrow halfway."""
+    """One head from its start, thin and pale, to its end, a marker; an arrow halfway. An end alone is at the end of a ray."""
     color, marker = look(h)
+    if len(x) == 1:
+        x, y = np.append(0, x), np.append(0, y)
     lengths = np.concatenate([[0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
     done = lengths / max(lengths[-1], 1e-12)
     for k in range(STAGES):  # a few lines rather than one a step: files stay small

@@ -49,7 +49,8 @@ class Figure:
         self.name = name
         self.number = int(name[3:]) if name in PAPER else None
         # A figure may have several files: fig05a, fig05b.
-        parts = sorted(path.stem for path in (folder / "configs").glob(f"{name}*.toml")) or [name]
+        stems = sorted(path.stem for path in (folder / "configs").glob("*.toml"))
+        parts = [stem for stem in stems if (stem[:5] if name in PAPER else stem) == name] or [name]
         self.texts = read_figure_table(folder / "configs" / f"{parts[0]}.toml")
         self.picture = read_picture(folder / "figures" / f"{name}.png")
         self.data = any((folder / f"{part}.nc").is_file() for part in parts)

@@ -30,5 +30,5 @@ def draw(folder, name):
                 axes.set_xlabel(r"training time $\tau$")
         line[0].set_title(label(axis, data[axis].values[r]), loc="left")
     figure.suptitle(settings(data) + r"; dotted: $\tau_s$")
-    legend(figure, data.sizes["head"])
+    legend(figure, data.sizes["attention_head"])
     return figure

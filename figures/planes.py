@@ -64,5 +64,5 @@ def draw(folder, name):
             axes.annotate(label(row, value), (1, 0.5), (8, 0), xycoords="axes fraction", textcoords="offset points",
                           rotation=-90, va="center")
     figure.suptitle(settings(data))
-    legend(figure, data.sizes["head"])
+    legend(figure, data.sizes["attention_head"])
     return figure

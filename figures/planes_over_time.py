@@ -34,5 +34,5 @@ def draw(folder, name):
     for axes in panels[:, 1:].flat:
         axes.set_yticklabels([])
     figure.suptitle(settings(data))
-    legend(figure, data.sizes["head"])
+    legend(figure, data.sizes["attention_head"])
     return figure

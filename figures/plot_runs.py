@@ -5,9 +5,9 @@ import tomllib
 import matplotlib.pyplot as plt
 import numpy as np
 
-from plane import draw_heads
 from comparison import NAMES, draw_row
-from style import HEADS, line_look
+from heads import draw_plane
+from style import HEADS, line_look, overlap
 
 MOST_RUNS = 5
 MOST_FEATURES = 4
@@ -61,8 +61,11 @@ def draw_per_head(axes, data, values, label):
     axes.set_ylabel(label)
 
 
-def draw_plane(axes, data):
-    draw_heads(axes, data.isel(run=0), "")
+def draw_first_run(axes, data):
+    """Its heads in the plane of the first two hidden directions."""
+    draw_plane(axes, data.m.values[0])
+    axes.set_xlabel(overlap(1, definition=True))
+    axes.set_ylabel(overlap(2, definition=True))
     axes.set_aspect("equal", adjustable="datalim")  # the panel keeps its size
 
 
@@ -71,9 +74,9 @@ def panels_of(data):
     m, b, v = data.m.values, data.b.values, data.v.values
     yield draw_loss
     for f in range(min(data.sizes["feature"], MOST_FEATURES)):
-        yield lambda axes, data, f=f: draw_per_head(axes, data, m[:, :, :, f], f"$m_{{h{f + 1}}} = k_h\\cdot k^*_{f + 1}$")
+        yield lambda axes, data, f=f: draw_per_head(axes, data, m[:, :, :, f], overlap(f + 1, definition=True))
     if data.sizes["feature"] >= 2:
-        yield draw_plane
+        yield draw_first_run
     yield lambda axes, data: draw_per_head(axes, data, np.linalg.norm(data.R.values, axis=-1), r"$|R_h|$, orthogonal part")
     if np.ptp(b) > 0:
         yield lambda axes, data: draw_per_head(axes, data, b, "bias $b_h$")
@@ -96,7 +99,7 @@ def draw_panels(data, title):
             axes.set_xlabel(r"training time $\tau$")
     for axes in panels.flat[len(draws):]:
         axes.set_visible(False)
-    if data.sizes["head"] <= 8:
+    if data.sizes["attention_head"] <= 8:
         panels.flat[1].legend(fontsize=8)
     figure.suptitle(title)
     return figure

@@ -19,15 +19,15 @@ def blocks_of(data, name):
     """The pictures of one quantity."""
     dimensions = inner(data, name)
     names, _ = axes_of(data)
-    if dimensions == ["time", "head", "feature"] and "tau" in data:
+    if dimensions == ["time", "attention_head", "feature"] and "tau" in data:
         return ([Planes(data, name)] if data.sizes["feature"] >= 2 else []) + [Trajectories(data, name)]
     if dimensions == ["time"] and "tau" in data:
         return [Flows(data, name)]
-    if dimensions == ["head", "feature"] and data.sizes["feature"] >= 2:
+    if dimensions == ["attention_head", "feature"] and data.sizes["feature"] >= 2:
         return [Planes(data, name)]
-    if dimensions == ["head", "head2"]:
+    if dimensions == ["attention_head", "other_head"]:
         return [Similarities(data, name)]
-    if dimensions == ["sequence", "head", "token"] and "relevant" in data:
+    if dimensions == ["sequence", "attention_head", "token"] and "relevant" in data:
         return [Attention(data, name)]
     if dimensions == ["removed"]:
         return [Curves(data, name, x="removed")]

@@ -18,13 +18,13 @@ LINES = ["-", "--"]
 
 def differences(data):
     """Redrawn minus fixed, (samples, seed, time, head, feature), without the common start."""
-    m = data.m_t.transpose("sampling", "samples", "seed", "time", "head", "feature").sel(sampling=["redrawn", "fixed"]).values
+    m = data.m_t.transpose("sampling", "samples", "seed", "time", "attention_head", "feature").sel(sampling=["redrawn", "fixed"]).values
     return (m[0] - m[1])[:, :, 1:]
 
 
 def predicted(data):
     """For each run the spread of the other runs with fixed samples, entry by entry."""
-    fixed = data.m_t.sel(sampling="fixed").transpose("samples", "seed", "time", "head", "feature").values[:, :, 1:]
+    fixed = data.m_t.sel(sampling="fixed").transpose("samples", "seed", "time", "attention_head", "feature").values[:, :, 1:]
     return np.stack([np.delete(fixed, r, axis=1).std(axis=1, ddof=1) for r in range(fixed.shape[1])], axis=1)
 
 

@@ -1,18 +1,24 @@
 """One page with the figures and the statements that were measured: report.py RESULTS_FOLDER
 
-Writes RESULTS_FOLDER/index.html, which needs nothing but itself: pictures are inside.
+Writes RESULTS_FOLDER/index.html, which needs nothing but itself: pictures, style and script are inside. Its links lead to the
+files of the folder, to the pages of the documentation, which are copied to RESULTS_FOLDER/docs, and to the paper.
 """
 
 import html
 import itertools
 import re
+import shutil
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import statements
+from formulas import typeset
 from outcome import PAPER, Outcome
 
 HERE = Path(__file__).parent
+DOCS = {"commands.md": "commands", "theory.md": "statements, and how each is measured", "result_format.md": "result files",
+        "performance.md": "performance"}
 TEXTS = {"paper": "In the paper", "chosen": "Chosen here"}
 
 
@@ -26,26 +32,38 @@ def duration(seconds):
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-LETTERS = {"tau": "τ", "nu": "ν", "theta": "θ", "gamma": "γ", "eta": "η", "kappa": "κ"}
+def shown(name):
+    """The name of a file as text; what is not UTF-8 in it as question marks."""
+    return html.escape(name.encode("utf-8", "replace").decode())
 
 
-def typeset(text):
-    """tau_s, 10^5, 6e4 and >= as they are written by hand; the text is escaped."""
-    text = text.replace("&gt;=", "≥").replace("&lt;=", "≤")
-    text = re.sub(r"(?<![\w.])-(?=theta\b)", "−", text)
-    text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda m: LETTERS[m[1]], text)
-    text = re.sub(r"\b(\d+(?:\.\d+)?)e(-?)(\d+)\b", lambda m: f"{m[1]}·10^{m[2]}{m[3]}", text)
-    text = re.sub(r"(?<![\d.])1·10\^", "10^", text)
-    text = re.sub(r"\^(-?)(\d+)", lambda m: f"<sup>{'−' if m[1] else ''}{m[2]}</sup>", text)
-    return re.sub(r"(?<=[A-Za-zτνθ*])_(\w)\b", r"<sub>\1</sub>", text)
+def address(path):
+    """A path of the folder as a link: whatever stands in a name, it is the name of that file."""
+    return html.escape(quote(path, errors="surrogateescape"))
+
+
+def anchor(name):
+    return html.escape(quote(name, safe="", errors="surrogateescape"))
+
+
+def link(path, text):
+    return f'<a href="{address(path)}">{text}</a>'
+
+
+def prose(text):
+    """Text with formulas; pages of the documentation are links."""
+    out = []
+    for i, piece in enumerate(re.split(rf"\bdocs/({'|'.join(map(re.escape, DOCS))})", text)):
+        out.append(link(f"docs/{piece}", f"docs/{piece}") if i % 2 else typeset(piece))
+    return "".join(out)
 
 
 def paragraphs(text):
     """Paragraphs between blank lines, `code` between backticks; all else is text."""
     out = []
     for part in re.split(r"\n\s*\n", text):
-        pieces = html.escape(part.strip()).split("`")
-        out.append("".join(f"<code>{piece}</code>" if i % 2 else typeset(piece) for i, piece in enumerate(pieces)))
+        pieces = part.strip().split("`")
+        out.append("".join(f"<code>{html.escape(piece)}</code>" if i % 2 else prose(piece) for i, piece in enumerate(pieces)))
     return "".join(f"<p>{part}</p>" for part in out)
 
 
@@ -63,24 +81,25 @@ def work(figure, seconds):
 
 
 def picture(figure):
+    """Never wider than the page; a tap on it shows it alone, as large as one likes."""
     source, inches = figure.picture
-    # 96 px an inch is the size it was drawn for; 68 px is where its letters can still be read.
-    size = f"--width:{inches * 96:.0f}px;--legible:{inches * 68:.0f}px"
-    alt = html.escape(f"{label(figure)}: {figure.title}".rstrip(": "))
-    return f'<div class=scroll tabindex=0 role=group aria-label="{alt}"><img style="{size}" alt="{alt}" src="{source}"></div>\n'
+    alt = html.escape(f"{label(figure)}: ") + shown(figure.title)
+    image = f'<img style="--width:{inches * 96:.0f}px" alt="{alt}" src="{source}">'  # 96 px an inch: what it was drawn for
+    large = figure.files.get("SVG") or figure.files.get("PDF")
+    return f'<div class=picture>{link(large, image) if large else image}</div>\n'
 
 
 def section(figure, seconds):
     texts = figure.texts
     rows = "".join(f"<dt>{name}</dt><dd>{paragraphs(texts[key])}</dd>" for key, name in TEXTS.items() if key in texts)
     finding = f"<div class=finding><b>Finding</b>{paragraphs(texts['finding'])}</div>\n" if "finding" in texts else ""
-    links = "".join(f'<a href="{html.escape(path)}">{name}</a>' for name, path in figure.files.items())
-    return (f"<section class=figure id={figure.name}>"
-            f"<h3><a href=#{figure.name}><span class=number>{label(figure)}</span> {html.escape(figure.title)}</a></h3>"
+    links = "".join(link(path, html.escape(name)) for name, path in figure.files.items())
+    return (f'<section class=figure id="{anchor(figure.name)}">'
+            f'<h3><a href="#{anchor(figure.name)}"><span class=number>{label(figure)}</span> {shown(figure.title)}</a></h3>'
             f"{work(figure, seconds)}{picture(figure)}"
             f"{'<div class=text>' + paragraphs(texts['caption']) + '</div>' if 'caption' in texts else ''}"
             f"{finding}{f'<dl>{rows}</dl>' if rows else ''}"
-            f"<p class=links>{links}<code>headflow reproduce {figure.name}</code></p></section>\n")
+            f"<p class=links>{links}<code>headflow reproduce {shown(figure.name)}</code></p></section>\n")
 
 
 def what_is_missing(figure):
@@ -89,23 +108,27 @@ def what_is_missing(figure):
 
 def missing(figures):
     """Figures in a row that all lack the same: one line."""
-    names = ", ".join(f"<span id={figure.name}>{figure.number}</span>" for figure in figures)
+    names = ", ".join(f'<span id="{anchor(figure.name)}">{figure.number}</span>' for figure in figures)
     command = " ".join(["headflow reproduce", *(figure.name for figure in figures)])
     return (f"<section class=missing><p>Figure{'s' * (len(figures) > 1)} {names}: {what_is_missing(figures[0])}: "
             f"<code>{command}</code></p></section>\n")
 
 
 def contents(outcome):
+    """Beside the page where there is room; else a bar above it that opens."""
     lines = []
     for figure in outcome.figures:
         time = duration(outcome.seconds(figure.name)) if figure.picture else what_is_missing(figure)
-        title = html.escape(figure.title) or label(figure)
-        lines.append(f"<li><span class=number>{figure.number or '+'}</span><span class=title><a href=#{figure.name}>{title}</a></span>"
-                     f"<span class=time>{time}</span></li>")
-    if outcome.verify:
-        lines.append(f"<li><span class=number>✓</span><span class=title><a href=#statements>Statements of the paper, measured</a></span>"
-                     f"<span class=time>{duration(outcome.seconds('verify'))}</span></li>")
-    return f"<nav aria-label=Contents><ol>{''.join(lines)}</ol></nav>\n"
+        lines.append(f'<li><span class=number>{figure.number or "+"}</span><a class=title href="#{anchor(figure.name)}">'
+                     f"{shown(figure.title) or label(figure)}</a><span class=time>{time}</span></li>")
+    lines.append(f"<li><span class=number>✓</span><a class=title href=#statements>Statements of the paper, measured</a>"
+                 f"<span class=time>{duration(outcome.seconds('verify')) if outcome.verify else 'not measured'}</span></li>")
+    return f"<nav aria-label=Contents><details><summary>Contents</summary><ol>{''.join(lines)}</ol></details></nav>\n"
+
+
+def documentation(folder):
+    pages = [link(f"docs/{page}", name) for page, name in DOCS.items() if (folder / "docs" / page).is_file()]
+    return f"<p class=links>Documentation: {''.join(pages)}</p>\n" if pages else ""
 
 
 def figures(outcome):
@@ -121,8 +144,8 @@ def verified(outcome):
     if outcome.verify is None:
         return "<section class=missing><p>Statements: not measured: <code>headflow verify</code></p></section>\n"
     try:
-        return statements.table(outcome.verify)
-    except (AttributeError, KeyError, TypeError):  # not what `headflow verify` writes today
+        return statements.table(outcome.verify, (outcome.folder / "docs/theory.md").is_file())
+    except (AttributeError, KeyError, TypeError, ValueError):  # not what `headflow verify` writes today
         return ("<section class=missing><p>Statements: verify.json cannot be read: "
                 "<code>headflow verify --output verify.json</code></p></section>\n")
 
@@ -136,7 +159,7 @@ def footer(outcome):
     compute, draw, verify = map(outcome.seconds, ("compute", "draw", "verify"))
     if compute:
         cores = (outcome.times.get("compute") or {}).get("cores")
-        on = f" on {cores} core{'s' * (cores != 1)}" if cores else ""
+        on = f" on {cores} core{'s' * (cores != 1)}" if isinstance(cores, int) else ""
         parts.append(f"The last run took {duration(compute)} to compute{on}" + (f" and {duration(draw)} to draw" if draw else "")
                      + "; times of figures are processor time.")
     if verify:
@@ -145,14 +168,22 @@ def footer(outcome):
 
 
 def page(outcome):
-    style = (HERE / "report.css").read_text()
-    introduction = (HERE / "report_introduction.html").read_text()
+    style, script, introduction = ((HERE / f"report{name}").read_text() for name in (".css", ".js", "_introduction.html"))
     return ("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width,initial-scale=1'>\n"
-            f"<title>headflow: the paper, measured</title>\n<style>\n{style}</style></head>\n<body>\n"
+            f"<title>headflow: the paper, measured</title>\n<style>\n{style}</style></head>\n<body>\n{contents(outcome)}<main>\n"
             f"<h1>How attention heads specialise: the paper, measured</h1>\n<div class=text>{introduction}</div>\n"
-            f"<h2>Contents</h2>\n{contents(outcome)}"
+            f"{documentation(outcome.folder)}"
             f"<h2>Figures</h2>\n{''.join(figures(outcome))}"
-            f"<h2 id=statements>Statements</h2>\n{verified(outcome)}{footer(outcome)}</body></html>\n")
+            f"<h2 id=statements>Statements of version 1 of the paper</h2>\n{verified(outcome)}{footer(outcome)}</main>\n<script>\n{script}</script></body></html>\n")
+
+
+def copy_documentation(folder):
+    """So that a folder that is sent elsewhere is whole."""
+    for page in DOCS:
+        source = HERE.parent / "docs" / page
+        if source.is_file():
+            (folder / "docs").mkdir(exist_ok=True)
+            shutil.copyfile(source, folder / "docs" / page)
 
 
 def main():
@@ -162,7 +193,8 @@ def main():
     if outcome.is_empty():
         sys.exit(f"{outcome.folder}: neither figures nor verify.json; run headflow reproduce all --output {outcome.folder} first")
     target = outcome.folder / "index.html"
-    target.write_text(page(outcome))
+    copy_documentation(outcome.folder)
+    target.write_text(page(outcome), encoding="utf-8", errors="replace")
     print(f"wrote {target}")
 
 

@@ -1,7 +1,7 @@
 """SGD as dots over the flow as lines: loss, overlaps with the hidden directions, overlaps of heads.
 
-Each run has a start and a flow of its own. The lines are the flow of the first run; the dots add to it
-the mean over runs of SGD minus its own flow, and the bars are the spread of that difference.
+Each run is shown as it is, over the flow from its own start: the first one in full colours, the others
+pale, with smaller dots and broken lines.
 """
 
 import matplotlib.pyplot as plt
@@ -10,54 +10,62 @@ import numpy as np
 from heads import legend, look
 from style import ACTIVATIONS, WIDTH, configuration, load, overlap, power_of_ten, settings
 
-DOTS = 26  # of the many times, so that bars stay apart
+DOTS = 26  # of the many times, so that dots stay apart
 GREY = "#555555"
+DASHES = ["-", (0, (5, 1.5)), (0, (1, 1.2))]  # of the first, second and later runs
 
 
-def some(times):
-    """Indices of about DOTS times, equally spaced in the logarithm."""
-    wanted = np.geomspace(times[0], times[-1], DOTS)
+def some(times, shift):
+    """Indices of about DOTS times, equally spaced in the logarithm; each run has others."""
+    step = np.log(times[-1] / times[0]) / (DOTS - 1)
+    wanted = np.exp(np.log(times[0]) + step * (np.arange(DOTS) + shift))
     return np.unique(np.abs(np.log(times[:, None] / wanted)).argmin(axis=0))
 
 
-def dots(axes, time, flow, sgd, color, marker):
-    """One entry: flow and sgd of shape (run, time)."""
-    shown = some(time)
-    off = (sgd - flow)[:, shown]
-    bars = off.std(axis=0, ddof=1) if len(off) > 1 else None
-    axes.errorbar(time[shown], flow[0, shown] + off.mean(axis=0), bars, color=color, marker=marker, linestyle="none",
-                  markersize=4, markeredgewidth=1 if marker == "x" else 0, elinewidth=1, capsize=1.5, zorder=4)
+def looks(run):
+    """Of lines and dots of a run: the first one stands out."""
+    first = run == 0
+    line = dict(linestyle=DASHES[min(run, 2)], linewidth=1.4 if first else 0.9, alpha=1 if first else 0.55, zorder=3)
+    dots = dict(linestyle="none", markersize=4.2 if first else 2.6, alpha=1 if first else 0.55, zorder=5 if first else 4)
+    return line, dots
+
+
+def draw_run(axes, time, flow, sgd, run, runs, color, marker):
+    """One entry of one run: flow and sgd over time."""
+    line, dots = looks(run)
+    shown = some(time, run / runs)
+    axes.plot(time, flow, color=color, **line)
+    axes.plot(time[shown], sgd[shown], color=color, marker=marker, markeredgewidth=1 if marker == "x" else 0, **dots)
 
 
 def draw_loss(axes, time, data):
-    """Batches have a noise that is known: the band about the flow is two standard errors of their mean."""
+    """A dot is the loss of one batch, its bar two standard errors."""
     flow, sgd, error = (v.values[:, 1:] for v in (data.loss_t, data.sgd_loss_t, data.sgd_loss_t_error))
-    line, band = flow[0], 2 * np.sqrt((error**2).sum(axis=0)) / len(error)
-    axes.fill_between(time, line - band, line + band, color="#bbbbbb", linewidth=0, zorder=2)
-    axes.plot(time, line, color="black", linewidth=1.3, zorder=3)
-    shown = some(time)
-    axes.plot(time[shown], (line + (sgd - flow).mean(axis=0))[shown], "o", color="#D55E00", markersize=4,
-              markeredgewidth=0, zorder=4)
+    for run in reversed(range(len(flow))):
+        line, dots = looks(run)
+        shown = some(time, run / len(flow))
+        axes.plot(time, flow[run], color="black", **line)
+        axes.errorbar(time[shown], sgd[run, shown], 2 * error[run, shown], color="#D55E00", marker="o", markeredgewidth=0, elinewidth=0.8, **dots)
     axes.set_ylabel(r"loss $\mathcal{E}$")
 
 
 def draw_overlaps(axes, time, data, f):
     flow, sgd = data.m_t.values[:, 1:, :, f], data.sgd_m_t.values[:, 1:, :, f]
-    for h in range(flow.shape[-1]):
-        color, marker = look(h)
-        axes.plot(time, flow[0, :, h], color=color, linewidth=1.3, zorder=3)
-        dots(axes, time, flow[..., h], sgd[..., h], color, marker)
+    for run in reversed(range(len(flow))):
+        for h in range(flow.shape[-1]):
+            draw_run(axes, time, flow[run, :, h], sgd[run, :, h], run, len(flow), *look(h))
     axes.set_ylabel(overlap(f + 1, definition=True))
 
 
 def draw_pairs(axes, time, data):
-    """Norms of heads in the heads' colours; overlaps of two heads in grey, dashed."""
+    """Norms of heads in the heads' colours; overlaps of two heads in grey, of the first run only."""
     flow, sgd = data.q_t.values[:, 1:], data.sgd_q_t.values[:, 1:]
-    for h in range(flow.shape[-1]):
-        for k in range(h, flow.shape[-1]):
-            color, marker = look(h) if h == k else (GREY, "x")
-            axes.plot(time, flow[0, :, h, k], color=color, linewidth=1.3, linestyle="-" if h == k else "--", zorder=3)
-            dots(axes, time, flow[..., h, k], sgd[..., h, k], color, marker)
+    heads = flow.shape[-1]
+    for run in reversed(range(len(flow))):
+        for h in range(heads):
+            for k in range(h, heads if run == 0 else h + 1):
+                color, marker = look(h) if h == k else (GREY, "x")
+                draw_run(axes, time, flow[run, :, h, k], sgd[run, :, h, k], run, len(flow), color, marker)
     axes.set_ylabel(r"$q_{hh'} = k_h\cdot k_{h'}$")
 
 
@@ -67,7 +75,7 @@ def note(data, dim):
     for name, sgd, flow in (("m", data.sgd_m_t, data.m_t), ("q", data.sgd_q_t, data.q_t)):
         off = (sgd - flow).values
         parts.append(f"${name}$: rms {np.sqrt(np.nanmean(off**2)):.2g}, largest {np.nanmax(np.abs(off)):.2g}")
-    return "SGD − flow\n" + "\n".join(parts) + f"\n$D^{{-1/2}} = {dim**-0.5:.2g}$"
+    return "SGD − its flow\n" + "\n".join(parts) + f"\n$D^{{-1/2}} = {dim**-0.5:.2g}$"
 
 
 def draw_column(panels, data):
@@ -103,9 +111,9 @@ def draw(folder, name):
             axes.set_xlabel(r"training time $\tau = \gamma\,\times$ steps")
         below = note(data, sgd["dim"]).replace("\n", ";  ").replace("flow;", "flow:")
         first = panels[1, 1]
-    first.text(0.04, 0.96, "$q_{hh}$: markers of heads\n" r"$q_{hh'}$, $h \neq h'$: dashed, $\times$", va="top",
+    first.text(0.04, 0.96, "$q_{hh}$: markers of heads\n" r"$q_{hh'}$, $h \neq h'$: grey $\times$, run 1", va="top",
                transform=first.transAxes, fontsize=10)
-    figure.suptitle(f"{settings(data)}\nlines: flow; dots: SGD, mean and spread over {data.sizes['seed']} runs, "
+    figure.suptitle(f"{settings(data)}\n{data.sizes['seed']} runs of SGD (dots), each over the flow from its own start (lines; run 1 in full colours)\n"
                     f"$D = {power_of_ten(sgd['dim'])}$, $N_b = {power_of_ten(sgd['batch'])}$, $\\gamma = {sgd['lr']:g}$")
-    legend(figure, data.sizes["head"], below)
+    legend(figure, data.sizes["attention_head"], below)
     return figure

@@ -6,7 +6,7 @@ from matplotlib.collections import LineCollection
 
 from style import WIDTH, load, settings
 
-EDGE = "#D55E00"
+EDGE = "#222222"
 
 
 def text(cosine):
@@ -25,22 +25,22 @@ def draw_zero(axes, cosine):
 
 def draw(folder, name):
     data = load(folder, name)
-    cosine = data.similarity.isel(head=0, head2=1).transpose("nu2", "nu1").values
+    cosine = data.similarity.isel(attention_head=0, other_head=1).transpose("nu2", "nu1").values
     nu1, nu2 = data.nu1.values, data.nu2.values
     figure, axes = plt.subplots(figsize=(WIDTH, 6.6))
-    # From light to dark, so that the order stays in grey.
-    image = axes.imshow(cosine, origin="lower", cmap="Blues", vmin=-1, vmax=1, aspect="auto")
+    # Centred at 0, a right angle. In grey the two halves look alike: the numbers and the border tell them apart.
+    image = axes.imshow(cosine, origin="lower", cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
     for i in range(len(nu2)):
         for j in range(len(nu1)):
             axes.text(j, i, text(cosine[i, j]), ha="center", va="center",
-                      color="white" if cosine[i, j] > 0.2 else "black")
+                      color="white" if abs(cosine[i, j]) > 0.6 else "black")
     draw_zero(axes, cosine)
     axes.set_xticks(range(len(nu1)), [f"{x:.2g}" for x in nu1])
     axes.set_yticks(range(len(nu2)), [f"{x:.2g}" for x in nu2])
     axes.set_xlabel(r"strength of the constant direction, $\nu_1$")
     axes.set_ylabel(r"strength of the flipping direction, $\nu_2$")
     axes.grid(False)
-    bar = figure.colorbar(image, ax=axes, label=r"$k_1\cdot k_2\,/\,(|k_1||k_2|)$", ticks=[-1, -0.5, 0, 0.5, 1])
+    bar = figure.colorbar(image, ax=axes, label=r"cosine of the angle between the heads, $k_1\cdot k_2\,/\,(|k_1||k_2|)$", ticks=[-1, -0.5, 0, 0.5, 1])
     bar.ax.axhline(0, color=EDGE, linewidth=2.5)
     figure.suptitle(settings(data))
     return figure

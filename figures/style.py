@@ -1,6 +1,8 @@
 """One look for all figures, and how result files are read and pictures written."""
 
+import errno
 import math
+import os
 import tomllib
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-import xarray
+
+import result_file
 
 # Okabe and Ito's colours are distinct for every kind of colour vision. Their greys are not, so
 # nothing is told by colour alone: each head and each activation has a marker of its own as well.
@@ -48,8 +51,6 @@ plt.rcParams.update(
     }
 )
 
-FORMAT_VERSION = 1
-
 # A file does not say when it was made: the same numbers give the same bytes.
 NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
@@ -62,11 +63,29 @@ def line_look(i):
 def load(folder, name):
     """A result file, after a look at its format."""
     path = folder / f"{name}.nc"
-    with xarray.open_dataset(path) as data:
-        if data.attrs.get("format_version") != FORMAT_VERSION:
-            raise ValueError(f"{path}: format version {data.attrs.get('format_version')}, "
-                             f"expected {FORMAT_VERSION}; compute it again")
-        return data.load()
+    data = result_file.read(path)
+    if not result_file.is_known(data):
+        raise ValueError(f"{path}: format version {data.attrs.get('format_version')}, "
+                         f"expected up to {result_file.FORMAT_VERSION}; compute it again")
+    return data
+
+
+def write(figure, path):
+    """A picture appears whole or not at all. A symbolic link stays, what it names is replaced; a pipe or device is refused."""
+    target = path.resolve() if path.is_symlink() else path
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file")
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        figure.savefig(part, format=path.suffix[1:], metadata=NO_DATE[path.suffix[1:]])
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def literal(text):
+    """A text of the user's: its dollar signs are no formulas."""
+    return str(text).replace("$", r"\$")
 
 
 def save(figure, path, formats=("png", "svg", "pdf")):
@@ -75,7 +94,7 @@ def save(figure, path, formats=("png", "svg", "pdf")):
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for suffix in formats:
-        figure.savefig(Path(f"{path}.{suffix}"), metadata=NO_DATE[suffix])
+        write(figure, Path(f"{path}.{suffix}"))
     plt.close(figure)
 
 

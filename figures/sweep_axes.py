@@ -5,6 +5,8 @@ import tomllib
 
 import numpy as np
 
+from style import literal
+
 LETTERS = {"problem.heads": "heads $H$", "problem.tokens": "tokens $L$", "problem.features": "features $F$",
            "problem.nu": r"$\nu$", "problem.eta": r"$\eta$", "sgd.dim": "dimension $D$", "removed": "heads removed"}
 MOST_LINES = 8
@@ -36,13 +38,13 @@ def is_number(data, name):
 def title_of(data, name):
     """A dimension as the label of an axis."""
     key = data[name].attrs.get("long_name", name) if name in data.coords else name
-    return LETTERS.get(key, name.replace("_", " "))
+    return LETTERS.get(key, literal(name.replace("_", " ")))
 
 
 def value_of(data, name, i):
     """The i-th value of a dimension, as text: with its name if it is a number."""
     value = data[name].values[i] if name in data.coords else i + 1
-    return f"{title_of(data, name)} = {value:.3g}" if is_number(data, name) else str(value)
+    return f"{title_of(data, name)} = {value:.3g}" if is_number(data, name) else literal(value)
 
 
 def combinations(data, names):

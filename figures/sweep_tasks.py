@@ -3,8 +3,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from plane import draw_paths
-from style import HEADS, LINES
+from heads import draw_plane
+from style import HEADS, LINES, overlap
 from sweep_axes import combinations
 from sweep_block import MOST_PANELS, Block
 
@@ -64,8 +64,10 @@ class Planes(Each):
     def draw_panel(self, axes, place, text, first):
         m = self.of(self.name, place).values
         m = m if m.ndim == 3 else m[None]
-        draw_paths(axes, m[:, ~np.isnan(m).any(axis=(0, 2))], text)
-        axes.title.set_fontsize(9)
+        draw_plane(axes, m)
+        axes.set_xlabel(overlap(1, definition=True))
+        axes.set_ylabel(overlap(2, definition=True))
+        axes.set_title(text, fontsize=9)
 
     def finish(self, part, axes):
         """One scale, so that panels can be compared; none of them a thin strip."""

@@ -1,6 +1,9 @@
-"""clang-tidy on the sources that changed since they last passed. Usage: tidy.py SOURCE BUILD."""
+"""clang-tidy: tidy.py SOURCE BUILD. On the sources that the last commit changed or that have changed since,
+or on all of them if HEADFLOW_TEST_EFFORT is full."""
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,29 +12,36 @@ from pathlib import Path
 source, build = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 
 
-def check(entry):
-    """True if the file is clean. The object file is newer than everything the source includes."""
-    path = Path(entry["file"])
-    stamp = build / "tidy" / path.relative_to(source).with_suffix(".stamp")
-    words = entry["command"].split()
-    built = build / words[words.index("-o") + 1]
-    newest = max(f.stat().st_mtime for f in (path, built, source / ".clang-tidy"))
-    if stamp.exists() and stamp.stat().st_mtime > newest:
-        return True
-    # One instruction set is enough to read the vectorised files once.
-    done = subprocess.run(["clang-tidy", "--quiet", "-p", build, "--extra-arg=-DHWY_COMPILE_ONLY_STATIC", path],
-                          capture_output=True, text=True)
+def git(*arguments):
+    done = subprocess.run(["git", "-C", source, *arguments], capture_output=True, text=True)
+    return done.stdout.split() if done.returncode == 0 else []
+
+
+def flags():
+    """Those of the program, which are the library's and more: units compile many files as one."""
+    entries = json.loads((build / "compile_commands.json").read_text())
+    words = next(shlex.split(e["command"]) for e in entries if "headflow.dir" in e["command"])
+    kept = [w for w in words[1:] if w.startswith(("-D", "-I", "-std", "-W"))]
+    for i, word in enumerate(words):
+        if word in ("-isystem", "-I"):
+            kept += [word, words[i + 1]]
+    return [*kept, f"-I{build}/generated", "-DHEADFLOW_VERSION=\"\"", "-DHWY_COMPILE_ONLY_STATIC"]
+
+
+def clean(path):
+    done = subprocess.run(["clang-tidy", "--quiet", path, "--", *flags()], cwd=source, capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stdout or done.stderr)
-        return False
-    stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.touch()
-    return True
+    return done.returncode == 0
 
 
-entries = json.loads((build / "compile_commands.json").read_text())
-wanted = [e for e in entries if Path(e["file"]).is_relative_to(source / "src") and "_test." not in e["file"]]
+every = sorted(p.relative_to(source).as_posix() for p in source.glob("src/**/*.cc") if not p.name.endswith("_test.cc"))
+if os.environ.get("HEADFLOW_TEST_EFFORT") == "full":
+    wanted = every
+else:
+    changed = {*git("diff", "--name-only", "HEAD~1"), *git("ls-files", "--others", "--exclude-standard")}
+    wanted = [path for path in every if path in changed]
 with ThreadPoolExecutor(2) as pool:
-    clean = list(pool.map(check, wanted))
-print(f"{sum(clean)} of {len(clean)} files are clean")
-sys.exit(not all(clean) or not clean)
+    results = list(pool.map(clean, wanted))
+print(f"{sum(results)} of {len(results)} files are clean")
+sys.exit(not all(results) or not every)

@@ -6,7 +6,7 @@
 
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::attention_test {
 namespace {
 
 // The loss, averaged over maps, is the engine's.
@@ -43,4 +43,4 @@ TEST(Attention, HugeScoresAreFine) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::attention_test

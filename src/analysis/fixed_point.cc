@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
@@ -110,7 +109,7 @@ double least_curvature_of_R(const Place& place) {
       S(h, k) = place.curvature.matrix(first + h * H, first + k * H);
     }
   }
-  return Eigen::SelfAdjointEigenSolver<Matrix>(S, Eigen::EigenvaluesOnly).eigenvalues()[0];
+  return SymmetricEigen(S).eigenvalues()[0];
 }
 
 /// Coordinates in which a way is measured. A bias on its way to minus infinity (a sink or a head
@@ -164,7 +163,19 @@ class Search {
          const FlowObserver& observer)
       : problem_(problem), engine_(engine), options_(options), observer_(observer) {}
 
+  /// What the search has reached if it is stopped from within an evaluation.
   FixedPoint run(const Point& start) {
+    try {
+      return search(start);
+    } catch (const Interrupted&) {
+      if (out_.point.m.size() == 0) throw;
+      out_.message = fmt::format("interrupted at tau = {:.6g}", out_.time);
+      return std::move(out_);
+    }
+  }
+
+ private:
+  FixedPoint search(const Point& start) {
     point_ = start;
     tolerance_ = std::min(10 * engine_.tolerance, kLoosest);
     std::unique_ptr<Engine> rough = make(tolerance_);
@@ -202,7 +213,6 @@ class Search {
     return std::move(out_);
   }
 
- private:
   std::unique_ptr<Engine> make(double tolerance) const {
     EngineOptions options = engine_;
     options.tolerance = std::max(tolerance, 1e-12);
@@ -316,24 +326,27 @@ class Search {
     out_.newton_distance = (packed(place.point) - packed(point_)).norm();
     out_.eigenvalues = place.curvature.eigenvalues;
     out_.error = place.zero;
-    out_.index = place.index();
-    out_.zero_modes = static_cast<int>((out_.eigenvalues.array().abs() <= place.zero).count());
-    out_.stability = out_.index > 0 ? Stability::saddle : Stability::minimum;
-    if (out_.index > 0) out_.escape_rate = -out_.eigenvalues[0];
-    out_.symmetries = static_cast<int>(place.symmetries.cols());
-    out_.zero_modes =
-        std::max(out_.zero_modes, out_.symmetries);  // these are zero, measured or not
+    const int index = place.index(), symmetries = static_cast<int>(place.symmetries.cols());
+    out_.index = index;
+    out_.stability = index > 0 ? Stability::saddle : Stability::minimum;
+    out_.escape_rate = index > 0 ? -out_.eigenvalues[0] : 0.0;
+    out_.symmetries = symmetries;
+    // Symmetries are zero modes, measured or not.
+    out_.zero_modes = std::max(
+        static_cast<int>((out_.eigenvalues.array().abs() <= place.zero).count()), symmetries);
+    int unused = 0;
     for (int h = 0; h < place.point.heads(); ++h) {
       const bool small = place.point.m.row(h).norm() < 1e-6 && place.point.R.row(h).norm() < 1e-6;
       const bool silent = joint() && place.point.b[h] < place.point.b.maxCoeff() - 20;
-      out_.unused_heads += small || silent;
+      unused += small || silent;
     }
-    out_.message =
-        fmt::format("{} with gradient {:.2g} after tau = {:.4g}; Newton moved it by {:.2g}",
-                    out_.index == 0 ? "a minimum"
-                                    : fmt::format("a saddle of index {} (escape rate {:.3g})",
-                                                  out_.index, out_.escape_rate),
-                    out_.gradient_norm, out_.time, out_.newton_distance);
+    out_.unused_heads = unused;
+    out_.message = fmt::format(
+        "{} with gradient {:.2g} after tau = {:.4g}; Newton moved it by {:.2g}",
+        index == 0
+            ? "a minimum"
+            : fmt::format("a saddle of index {} (escape rate {:.3g})", index, -out_.eigenvalues[0]),
+        out_.gradient_norm, out_.time, out_.newton_distance);
   }
 
   const Problem& problem_;
@@ -348,6 +361,15 @@ class Search {
 
 }  // namespace
 
+std::string_view to_string(Stability stability) {
+  switch (stability) {
+    case Stability::unknown: return "unknown";
+    case Stability::minimum: return "minimum";
+    case Stability::saddle: return "saddle";
+  }
+  return "unknown";
+}
+
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
                             const FixedPointOptions& options, const FlowObserver& observer) {
   return Search(problem, engine, options, observer).run(start);
@@ -361,6 +383,7 @@ Point unspecialised_end(const Problem& problem, const EngineOptions& engine, dou
   Point start = origin(alone, b);
   start.m.row(0) = 0.3 * mean / mean.norm();
   const Point end = find_fixed_point(alone, engine, start, {}).point;
+  stop_unless(engine.go_on);
   out.m = Vector::Ones(problem.H()) * end.m;
   out.b.setConstant(end.b[0]);
   out.v = end.v;

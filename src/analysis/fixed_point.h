@@ -2,6 +2,9 @@
 
 // Where training ends: the flow is followed into a basin, and Newton's method takes the last steps.
 
+#include <cmath>
+#include <optional>
+
 #include "analysis/hessian.h"
 #include "dynamics/flow.h"
 
@@ -16,26 +19,32 @@ struct FixedPointOptions {
 };
 
 enum class Stability {
+  unknown,  ///< the search stopped before the Hessian was looked at
   minimum,  ///< no direction of negative curvature
   saddle,   ///< the flow rests here for longest_time, but could leave
 };
+
+std::string_view to_string(Stability stability);
 
 struct FixedPoint {
   bool converged = false;  ///< the gradient is below what was asked
   std::string message;
   Point point;
   double loss = 0, loss_error = 0, gradient_norm = 0;
-  Stability stability = Stability::minimum;
-  int index = 0;       ///< number of negative eigenvalues of the Hessian beyond its error
-  int zero_modes = 0;  ///< eigenvalues that vanish within it
-  int symmetries = 0;  ///< of these, directions along which the loss cannot change
-  int unused_heads =
-      0;  ///< heads whose removal changes no other head's attention: |m_h|, |R_h| ~ 0
-  double escape_rate = 0;  ///< of a saddle: minus the smallest eigenvalue
-  double error = 0;        ///< of an eigenvalue
-  Vector eigenvalues;
-  double time = 0;             ///< of the flow
-  double newton_distance = 0;  ///< moved by Newton; small, in the same basin
+
+  // What the Hessian at the end tells; none of it is known before it was looked at.
+  Stability stability = Stability::unknown;
+  std::optional<int> index;       ///< number of negative eigenvalues beyond their error
+  std::optional<int> zero_modes;  ///< eigenvalues that vanish within it
+  std::optional<int> symmetries;  ///< of these, directions along which the loss cannot change
+  /// Heads whose removal changes no other head's attention: |m_h|, |R_h| ~ 0.
+  std::optional<int> unused_heads;
+  double escape_rate = NAN;      ///< of a saddle: minus the smallest eigenvalue; else 0
+  double error = NAN;            ///< of an eigenvalue
+  double newton_distance = NAN;  ///< moved by Newton; small, in the same basin
+  Vector eigenvalues;            ///< empty if not known
+
+  double time = 0;  ///< of the flow
   std::int64_t evaluations = 0;
   std::string engine, error_kind;
 };
@@ -45,7 +54,8 @@ struct FixedPoint {
 /// stays in the basin: the loss falls at every step, the Hessian has no negative eigenvalue on the
 /// way, and the way is short. The engine of the flow is asked for ten times `engine.tolerance`, for
 /// less where that takes too many nodes; those of Newton and of the result are more exact.
-/// `observer` as for a flow. If nothing is found, loss and gradient are those where the flow was.
+/// `observer` as for a flow. If nothing is found, loss and gradient are those where the flow was,
+/// and what only a Hessian could tell is unknown.
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
                             const FixedPointOptions& options, const FlowObserver& observer = {});
 

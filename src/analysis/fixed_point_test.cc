@@ -4,10 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "support/effort.h"
 #include "support/problems.h"
 #include "theory/bayes.h"
 
-namespace headflow {
+namespace headflow::fixed_point_test {
 namespace {
 
 EngineOptions one_thread() {
@@ -56,9 +57,7 @@ TEST(FixedPoint, OfBayesSoftmaxIsTheBayesRisk) {
 
 // Three heads on two atoms: still the Bayes risk, and directions along which nothing changes.
 TEST(FixedPoint, WithMoreHeadsThanNeeded) {
-#ifdef HEADFLOW_SANITIZE
-  GTEST_SKIP() << "runs in Release; minutes under sanitizers";
-#endif
+  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "minutes with sanitizers";
   const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 3, 2));
   const FixedPoint found =
       find_fixed_point(problem, one_thread(), initial_point(problem, 0.01, 1), {});
@@ -109,8 +108,40 @@ TEST(FixedPoint, NotReached) {
   EXPECT_FALSE(found.converged);
   EXPECT_GT(found.loss, 0.1);
   EXPECT_GT(found.gradient_norm, 1e-6);
+  // No Hessian was looked at: unknown, not a minimum of index 0.
+  EXPECT_EQ(found.stability, Stability::unknown);
+  EXPECT_FALSE(found.index || found.zero_modes || found.symmetries || found.unused_heads);
+  for (const double x : {found.escape_rate, found.error, found.newton_distance}) {
+    EXPECT_TRUE(std::isnan(x));
+  }
+  EXPECT_EQ(found.eigenvalues.size(), 0);
   EXPECT_FALSE(found.message.empty());
 }
 
+// Stopped from within an evaluation, at whatever moment: what was reached, and nothing that was not
+// looked at; or Interrupted, if nothing was reached yet.
+TEST(FixedPoint, Interrupted) {
+  const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
+  int asked = 0;
+  EngineOptions engine = one_thread();
+  for (const int allowed : {0, 100, 10'000}) {
+    asked = 0;
+    engine.go_on = [&] { return ++asked <= allowed; };
+    const auto find = [&] {
+      return find_fixed_point(problem, engine, initial_point(problem, 0.01, 1), {});
+    };
+    if (allowed == 0) {
+      EXPECT_THROW(find(), headflow::Interrupted);
+      continue;
+    }
+    const FixedPoint found = find();
+    ASSERT_GT(asked, allowed) << "it must have been stopped";
+    EXPECT_FALSE(found.converged);
+    EXPECT_EQ(found.stability, Stability::unknown);
+    EXPECT_TRUE(found.point.all_finite());
+    EXPECT_NE(found.message.find("interrupted"), std::string::npos) << found.message;
+  }
+}
+
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::fixed_point_test

@@ -7,7 +7,7 @@
 
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::growth_test {
 namespace {
 
 TEST(Growth, ClosedFormsAgainstFourthOrderDifferences) {
@@ -44,4 +44,4 @@ TEST(Growth, ClosedFormsAgainstFourthOrderDifferences) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::growth_test

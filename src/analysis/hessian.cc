@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -67,7 +66,7 @@ Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
   }
   out.asymmetry = (raw - raw.transpose()).cwiseAbs().maxCoeff();
   out.matrix = 0.5 * (raw + raw.transpose());
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(out.matrix);
+  const SymmetricEigen solver(out.matrix);
   out.eigenvalues = solver.eigenvalues();
   out.eigenvectors = solver.eigenvectors();
   return out;
@@ -95,7 +94,7 @@ ModeShape mode_shape(const std::vector<Point>& modes) {
     out.along = out.R >= out.b ? along_R / out.R : along_b / out.b;
   }
   if (out.m > 1e-12 * total) {
-    const Eigen::SelfAdjointEigenSolver<Matrix> solver(G);
+    const SymmetricEigen solver(G);
     out.direction = solver.eigenvectors().rightCols(1);
     Eigen::Index largest = 0;
     out.direction.cwiseAbs().maxCoeff(&largest);

@@ -5,13 +5,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <Eigen/Eigenvalues>
-
 #include "support/problems.h"
 #include "support/random_problems.h"
 #include "theory/origin.h"
 
-namespace headflow {
+namespace headflow::hessian_test {
 namespace {
 
 using testing::flatten;
@@ -74,7 +72,7 @@ TEST(Hessian, ClosedFormsAtTheOrigin) {
             want.insert(want.end(), static_cast<std::size_t>(mode.multiplicity), mode.eigenvalue);
           }
           const Eigen::Index n = 2 * H + H * H;
-          const Eigen::SelfAdjointEigenSolver<Matrix> solver(h.matrix.topLeftCorner(n, n));
+          const SymmetricEigen solver(h.matrix.topLeftCorner(n, n));
           got.assign(solver.eigenvalues().begin(), solver.eigenvalues().end());
           std::sort(want.begin(), want.end());
           ASSERT_EQ(want.size(), got.size());
@@ -141,4 +139,4 @@ TEST(Hessian, WithoutR) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::hessian_test

@@ -13,12 +13,12 @@
 namespace headflow {
 Point start_number(const Problem& problem, const MinimaOptions& options, int number,
                    bool& of_the_paper) {
-  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
+  const auto item = static_cast<std::uint64_t>(number);
   const int kind = number % 5;
   of_the_paper = kind == 0;
-  if (of_the_paper) return initial_point(problem, options.noise, seed);
-  Point point = initial_point(problem, options.noise, seed);
-  RandomStream stream({options.seed, Purpose::minima, 0}, static_cast<std::uint64_t>(number));
+  Point point = initial_point(problem, options.noise, options.seed, item);
+  if (of_the_paper) return point;
+  RandomStream stream({options.seed, Purpose::minima, 0}, item);
   const double size = kind == 1 ? 0.3 : kind == 2 ? 1.0 : kind == 3 ? 2.0 : 0.1;
   for (double& x : point.m.reshaped<Eigen::RowMajor>()) x = size * stream.normal();
   point.R *= 0.3 * stream.uniform();
@@ -40,6 +40,7 @@ Point start_number(const Problem& problem, const MinimaOptions& options, int num
 }
 
 bool same_end(const FixedPoint& a, const FixedPoint& b) {
+  if (!a.index || !b.index) return false;  // not looked at: nothing is known of either
   const double in_loss = 1e-9 + 3 * (a.loss_error + b.loss_error);
   if (std::abs(a.loss - b.loss) > in_loss || a.index != b.index) return false;
   // Two places of a flat valley differ in position and in curvature across it.
@@ -63,14 +64,17 @@ Minima find_minima(const Problem& problem, const EngineOptions& engine,
     if (stop) return;
     bool paper = false;
     const Point start = start_number(problem, options, static_cast<int>(i), paper);
+    const auto goes_on = [&] { return !stop && (!engine.go_on || engine.go_on()); };
     try {
       ends[i] =
-          find_fixed_point(problem, one, start, {}, [&](const FlowProgress&) { return !stop; });
+          find_fixed_point(problem, one, start, {}, [&](const FlowProgress&) { return goes_on(); });
     } catch (const Error& error) {  // too many nodes, say: one start that did not arrive
       ends[i].message = error.what();
+    } catch (const Interrupted&) {
+      stop = true;
     }
     of_paper[i] = paper;
-    if (stop) return;
+    if (!goes_on()) return;
     done[i] = 1;
     const int number = ++count;
     const std::lock_guard<std::mutex> lock(mutex);

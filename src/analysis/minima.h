@@ -39,7 +39,8 @@ Point start_number(const Problem& problem, const MinimaOptions& options, int num
 /// lie in a valley (zero modes beyond the symmetries of every problem), where only the loss is one.
 bool same_end(const FixedPoint& a, const FixedPoint& b);
 
-/// `observer` is called after each start with the number done; returning false stops.
+/// `observer` is called after each start with the number done; if it returns false, or
+/// EngineOptions::go_on does, the search stops, and what there is is counted.
 Minima find_minima(const Problem& problem, const EngineOptions& engine,
                    const MinimaOptions& options, const std::function<bool(int)>& observer = {});
 

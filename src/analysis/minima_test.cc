@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <set>
+
+#include "support/effort.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::minima_test {
 namespace {
 
 EngineOptions one_thread() {
@@ -35,12 +39,46 @@ TEST(Minima, SameUpToSymmetries) {
   EXPECT_FALSE(same_end(a, other));
 }
 
+// Every start of every seed is one of its own: seed + number made start 1 of seed 1 that of seed 2.
+TEST(Minima, StartsOfDifferentSeedsDiffer) {
+  const Problem problem(testing::problem_options("softmax", "gaussian", 4, 2, 2));
+  std::set<double> entries;
+  std::size_t count = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    MinimaOptions options;
+    options.seed = seed;
+    for (int number = 0; number < 20; ++number) {
+      bool of_the_paper = false;
+      const Point start = start_number(problem, options, number, of_the_paper);
+      EXPECT_EQ(of_the_paper, number % 5 == 0);
+      entries.insert(start.m(0, 0));
+      ++count;
+      if (number > 0) continue;
+      EXPECT_EQ(start.m, initial_point(problem, options.noise, seed).m) << "where a flow starts";
+    }
+  }
+  EXPECT_EQ(entries.size(), count);
+}
+
+// Stopped from within: what had arrived is counted.
+TEST(Minima, Interrupted) {
+  const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
+  std::atomic<bool> stop = false;
+  EngineOptions engine = one_thread();
+  engine.go_on = [&] { return !stop; };
+  MinimaOptions options;
+  options.threads = 1;
+  const Minima found = find_minima(problem, engine, options, [&](int done) {
+    stop = done == 2;
+    return true;
+  });
+  EXPECT_EQ(found.starts, 2);
+}
+
 // Two softmax heads on the flipping spike: one minimum, from everywhere, and the same bits for any
 // number of threads.
 TEST(Minima, OfTwoHeads) {
-#ifdef HEADFLOW_SANITIZE
-  GTEST_SKIP() << "runs in Release; minutes under sanitizers";
-#endif
+  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "minutes with sanitizers";
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
   MinimaOptions options;
   options.starts = 10;
@@ -62,4 +100,4 @@ TEST(Minima, OfTwoHeads) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::minima_test

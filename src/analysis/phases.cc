@@ -1,6 +1,5 @@
 #include "analysis/phases.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -77,7 +76,7 @@ int excursions(const Trajectory& run, const Vector& s, double level) {
 }
 
 Matrix principal_directions(const Problem& problem) {
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(problem.prior().covariance());
+  const SymmetricEigen solver(problem.prior().covariance());
   return solver.eigenvectors().rowwise().reverse();
 }
 

@@ -6,7 +6,7 @@
 
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::phases_test {
 namespace {
 
 TEST(Phases, CrossingOfAnExponentialIsExact) {
@@ -61,4 +61,4 @@ TEST(Phases, PrincipalDirectionsByVariance) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::phases_test

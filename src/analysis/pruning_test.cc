@@ -6,7 +6,7 @@
 
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::pruning_test {
 namespace {
 
 EngineOptions one_thread() {
@@ -52,4 +52,4 @@ TEST(Pruning, RepeatedHeadsGoFirst) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::pruning_test

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "experiments/measures.h"
 #include "io/progress.h"
 
@@ -24,13 +25,14 @@ const Quantity& find(const Quantities& all, const std::string& name) {
   throw Error("no quantity " + name);  // a mistake of this file
 }
 
-nlohmann::ordered_json to_json(const Quantity& q, std::size_t dimension, std::size_t& at) {
+nlohmann::ordered_json quantity_json(const Quantity& q, std::size_t dimension, std::size_t& at) {
   if (dimension == q.shape.size()) {
     const double x = q.values[at++];
     return std::isnan(x) ? nlohmann::ordered_json() : nlohmann::ordered_json(x);
   }
   auto out = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < q.shape[dimension]; ++i) out.push_back(to_json(q, dimension + 1, at));
+  for (std::size_t i = 0; i < q.shape[dimension]; ++i)
+    out.push_back(quantity_json(q, dimension + 1, at));
   return out;
 }
 
@@ -38,27 +40,27 @@ nlohmann::ordered_json to_json(const Quantity& q, std::size_t dimension, std::si
 int analyse(Invocation& call, const std::vector<std::string>& measures,
             void (*print)(const Quantities&)) {
   Session& session = call.session;
-  session.take_recorded_start();
-  const Problem problem(session.problem);
   session.flow.check();
+  settle_start(session, call.quiet);
+  const Problem problem(session.problem);
   session.check_end();
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
-  catch_interrupts();
   std::optional<Quantities> measured;
   {
     Progress progress(Progress::detect(call.quiet), measures.back());
     progress.update(0.0, "training", 0, "");
     measured = measure_task(session, measures, [] { return !interrupted(); });
   }
-  if (!measured) return kInterrupted;
+  if (!measured) throw Interrupted();
   if (call.json) {
     nlohmann::ordered_json out;
     for (const Quantity& q : *measured) {
       std::size_t at = 0;
-      out[q.name] = to_json(q, 0, at);
+      out[q.name] = quantity_json(q, 0, at);
     }
     out["seed"] = session.engine.seed;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   } else {
     print(*measured);
   }

@@ -8,22 +8,29 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "core/error.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_bayes(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   const auto begin = std::chrono::steady_clock::now();
   const BayesRisk result = [&] {
     const Elapsed elapsed(Progress::detect(call.quiet), "bayes: working");
     return bayes_risk(problem, {.tolerance = session.engine.tolerance,
                                 .seed = session.engine.seed,
-                                .threads = session.engine.threads});
+                                .threads = session.engine.threads,
+                                .go_on = session.engine.go_on});
   }();
+  if (!std::isfinite(result.risk)) {
+    throw Error("the Bayes risk is not finite: the numbers of [problem] are too large for doubles");
+  }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
@@ -35,7 +42,7 @@ int run(Invocation& call) {
                                         {"tolerance", session.engine.tolerance},
                                         {"tolerance_met", result.tolerance_met},
                                         {"seconds", seconds}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
     return kSuccess;
   }
   const int digits =
@@ -70,7 +77,7 @@ const Command& bayes_command() {
       {"problem", "run", "program"},
       true,
       nullptr,
-      run};
+      run_bayes};
   return command;
 }
 

@@ -31,6 +31,19 @@ enum ExitCode {
   kInterrupted = 130
 };
 
+/// The codes that a user meets, in words; for --help and the manual page.
+struct ExitMeaning {
+  int code;
+  const char* meaning;
+};
+inline constexpr ExitMeaning kExitMeanings[] = {
+    {kSuccess, "done"},
+    {kInternalError, "an internal error, or a drawing failed"},
+    {kBadInput, "bad input or file"},
+    {kDiverged, "the flow diverged"},
+    {kNotAsExpected, "a statement is not as expected (verify)"},
+    {kInterrupted, "interrupted; what there is was kept"}};
+
 struct Command {
   const char* name;
   const char* summary;                ///< one line, in the list of commands
@@ -40,7 +53,29 @@ struct Command {
   const char* only;                   ///< help of --only, or null if there is none
   int (*run)(Invocation& call);
   const char* names = nullptr;  ///< help of positional arguments that are no configuration file
+  bool prints_json = true;      ///< has --json
+  /// What a shell offers for the names: words, or a pattern of files ("*.nc").
+  std::vector<std::string> (*offered_names)() = nullptr;
 };
+
+/// The table of all commands: dispatch, help, shell completion and manual page are made of it.
+const std::vector<const Command*>& commands();
+
+/// What a value of each ValueKind is called.
+inline constexpr const char* kValueTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS"};
+
+/// A flag of a command, as --help shows it.
+struct FlagInfo {
+  std::string name;  ///< "--init-noise"
+  std::string help;  ///< with the default in brackets
+  std::string type;  ///< "NUMBER", or empty if it takes no value
+  std::string key;   ///< "flow.init_noise", or empty if it is no key
+};
+std::vector<FlagInfo> flags_of(const Command& command);
+
+/// One line that says what the program is.
+inline constexpr const char* kProgramSummary =
+    "head specialisation in a solvable model of multi-head attention";
 
 const Command& loss_command();
 const Command& bayes_command();
@@ -54,6 +89,8 @@ const Command& verify_command();
 const Command& sweep_command();
 const Command& reproduce_command();
 const Command& plot_command();
+const Command& completion_command();
+const Command& man_command();
 const Command& prune_command();
 const Command& attention_command();
 const Command& similarity_command();
@@ -63,14 +100,28 @@ const Command& phases_command();
 FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
                               Trajectory& trajectory, const std::string& label, bool quiet);
 
+/// Session::take_recorded_start, and remarks on what was given and is not taken, unless quiet.
+void settle_start(Session& session, bool quiet);
+
+/// Prints a remark, if there is one, to standard error unless quiet.
+void print_note(const std::string& note, bool quiet);
+
 /// Prints remarks on the problem to standard error unless quiet.
 void print_notes(const Problem& problem, bool quiet);
 
 /// Says so if samples were asked for and the engine takes none.
 void note_unused_samples(const Engine& engine, const Session& session, bool quiet);
 
-/// Set by Ctrl-C; long computations stop at the next step and keep what they have.
+/// Set by Ctrl-C, SIGTERM and SIGHUP after catch_interrupts: computations stop within a second and
+/// keep what they have. Before it, or at the second Ctrl-C, the program ends at once.
 bool interrupted();
 void catch_interrupts();
+void stop_at_once_when_interrupted();
+/// EngineOptions::go_on of the program: false a moment after `interrupted`, so that a computation
+/// that stops by itself can still say where it is.
+bool computations_go_on();
+
+/// The heads' rows of m, the norms of R's, b and v, as text on standard output.
+void print_point(const Problem& problem, const Point& in_frame);
 
 }  // namespace headflow::cli

@@ -1,37 +1,19 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <sstream>
 
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/sgd_runs.h"
 #include "core/error.h"
-#include "core/suggest.h"
 #include "io/atomic_file.h"
+#include "io/checkpoint_file.h"
 #include "io/comparison_file.h"
 #include "sgd/limit.h"
 
 namespace headflow::cli {
 namespace {
-
-std::vector<std::string> theory_names(const std::string& text) {
-  static const std::vector<std::string> known = {"flow", "kappa", "map"};
-  std::vector<std::string> out;
-  std::stringstream stream(text);
-  for (std::string name; std::getline(stream, name, ',');) {
-    name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
-    if (std::find(out.begin(), out.end(), name) != out.end()) continue;
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
-    }
-    out.push_back(name);
-  }
-  if (out.empty()) throw OptionError("compare.theory", in_quotes(text), one_of(known, text));
-  return out;
-}
 
 /// The theory's trajectory from where a run started, at the times of its records.
 Theory follow(const Invocation& call, const std::string& name, const SgdRuns& runs) {
@@ -63,11 +45,11 @@ Theory follow(const Invocation& call, const std::string& name, const SgdRuns& ru
   return out;
 }
 
-nlohmann::ordered_json to_json(const Deviation& deviation) {
+nlohmann::ordered_json deviation_json(const Deviation& deviation) {
   return {{"rms", deviation.rms}, {"largest", deviation.largest}};
 }
 
-int run(Invocation& call) {
+int run_compare(Invocation& call) {
   Session& session = call.session;
   if (!session.output.empty()) check_writable(session.output);
   if (session.output.empty() && !call.json && call.quiet) {
@@ -83,16 +65,12 @@ int run_comparison(Invocation& call, const std::string& label) {
   settle_length(session);
   const auto begin = std::chrono::steady_clock::now();
   const Problem problem = sgd_problem(session);
-  session.sgd.check(problem);
-  const std::vector<std::string> names = theory_names(session.theory);
+  session.sgd.check(problem, session.engine.threads);
+  const std::vector<std::string> names = checked_limits(session.theory);
   print_notes(problem, call.quiet);
   SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
   const auto stopped = [&] {
-    if (!call.quiet) {
-      fmt::print(stderr, "interrupted; {}\n",
-                 session.output.empty() ? "without --output nothing was kept"
-                                        : "run the same command again to go on");
-    }
+    fmt::print(stderr, "{}\n", after_interrupt(session, runs));
     return kInterrupted;
   };
   if (runs.summary.outcome == "interrupted") return stopped();
@@ -107,7 +85,7 @@ int run_comparison(Invocation& call, const std::string& label) {
     write_comparison(session.output, problem, session.sgd, runs.output_steps, runs.recorded,
                      runs.population, runs.summary, theories,
                      {session.compare_configuration(), call.command_line, session.engine.seed});
-    discard_checkpoint(session);
+    discard_checkpoints(session.output);
   }
   auto all = nlohmann::ordered_json::array();
   for (const Theory& theory : theories) {
@@ -115,9 +93,9 @@ int run_comparison(Invocation& call, const std::string& label) {
     all.push_back({{"theory", theory.name},
                    {"engine", theory.engine},
                    {"times", off.times},
-                   {"m", to_json(off.m)},
-                   {"q", to_json(off.q)},
-                   {"loss", to_json(off.loss)}});
+                   {"m", deviation_json(off.m)},
+                   {"q", deviation_json(off.q)},
+                   {"loss", deviation_json(off.loss)}});
     if (!call.quiet) {
       const std::size_t all_times = runs.recorded.front().size();
       fmt::print(stderr,
@@ -149,7 +127,7 @@ int run_comparison(Invocation& call, const std::string& label) {
                                         {"seed", session.engine.seed},
                                         {"seconds", runs.summary.seconds},
                                         {"output", session.output}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet && !session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
   return runs.summary.outcome == "diverged" ? kDiverged : kSuccess;
@@ -171,7 +149,7 @@ const Command& compare_command() {
       {"problem", "sgd", "compare", "point", "run", "result", "program"},
       true,
       nullptr,
-      run};
+      run_compare};
   return command;
 }
 

@@ -7,47 +7,48 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_fixed_point(Invocation& call) {
   Session& session = call.session;
-  session.take_recorded_start();
-  const Problem problem(session.problem);
-  print_notes(problem, call.quiet);
   session.flow.check();
+  settle_start(session, call.quiet);
+  const Problem problem(session.problem);
+  check_engine(problem, session.engine);
+  print_notes(problem, call.quiet);
   session.check_end();
   const Point start = session.flow_start(problem);
   FixedPointOptions options;
   options.gradient = session.end_gradient;
   options.rtol = session.flow.rtol;
   options.atol = session.flow.atol;
-  catch_interrupts();
   FixedPoint found;
   {
     Progress progress(Progress::detect(call.quiet), "fixed-point");
     found = find_fixed_point(problem, session.engine, start, options, [&](const FlowProgress& now) {
+      catch_interrupts();  // from the first step on there is something to keep
       progress.update(std::log1p(now.time) / std::log1p(options.longest_time),
                       fmt::format("tau {:.4g}  loss {:.6f}", now.time, now.loss),
                       static_cast<double>(now.evaluations), "evaluations");
       return !interrupted();
     });
   }
-  const char* kind = found.stability == Stability::minimum ? "minimum" : "saddle";
   if (call.json) {
     const nlohmann::ordered_json out = {
         {"converged", found.converged},
-        {"kind", kind},
+        {"kind", to_string(found.stability)},
         {"loss", found.loss},
         {"loss_error", found.loss_error},
         {"gradient_norm", found.gradient_norm},
-        {"index", found.index},
+        {"index", to_json(found.index)},
         {"escape_rate", found.escape_rate},
-        {"zero_modes", found.zero_modes},
-        {"symmetries", found.symmetries},
-        {"unused_heads", found.unused_heads},
+        {"zero_modes", to_json(found.zero_modes)},
+        {"symmetries", to_json(found.symmetries)},
+        {"unused_heads", to_json(found.unused_heads)},
         {"eigenvalues", std::vector<double>(found.eigenvalues.begin(), found.eigenvalues.end())},
         {"eigenvalue_error", found.error},
         {"point", to_json(problem.frame().leave(found.point))},
@@ -58,28 +59,36 @@ int run(Invocation& call) {
         {"error_kind", found.error_kind},
         {"seed", session.engine.seed},
         {"message", found.message}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   } else {
     fmt::print("{}\nloss  {:.10f} +- {:.2g}  ({})\n", found.message, found.loss, found.loss_error,
                found.error_kind);
-    fmt::print("gradient {:.2g}; index {}; {} zero modes, {} of them symmetries; {} unused heads\n",
-               found.gradient_norm, found.index, found.zero_modes, found.symmetries,
-               found.unused_heads);
-    const Point shown = problem.frame().leave(found.point);
-    for (int h = 0; h < problem.H(); ++h) {
-      fmt::print("  head {}: m", h + 1);
-      for (const double x : shown.m.row(h)) fmt::print(" {:>11.7f}", x);
-      fmt::print("   |R_h| {:.2g}", shown.R.row(h).norm());
-      if (problem.activation().info().trains_b) fmt::print("   b {:>11.7f}", shown.b[h]);
-      fmt::print("\n");
+    fmt::print("gradient {:.2g}; ", found.gradient_norm);
+    if (found.index) {
+      fmt::print("index {}; {} zero modes, {} of them symmetries; {} unused heads\n", *found.index,
+                 found.zero_modes.value(), found.symmetries.value(), found.unused_heads.value());
+    } else {
+      fmt::print("index unknown: the Hessian was not looked at\n");
     }
-    if (problem.activation().info().trains_v) fmt::print("  v {:.7f}\n", shown.v);
+    print_point(problem, found.point);
   }
   if (interrupted()) return kInterrupted;
   return found.converged ? kSuccess : kDiverged;
 }
 
 }  // namespace
+
+void print_point(const Problem& problem, const Point& in_frame) {
+  const Point shown = problem.frame().leave(in_frame);
+  for (int h = 0; h < problem.H(); ++h) {
+    fmt::print("  head {}: m", h + 1);
+    for (const double x : shown.m.row(h)) fmt::print(" {:>11.7f}", x);
+    fmt::print("   |R_h| {:.2g}", shown.R.row(h).norm());
+    if (problem.activation().info().trains_b) fmt::print("   b {:>11.7f}", shown.b[h]);
+    fmt::print("\n");
+  }
+  if (problem.activation().info().trains_v) fmt::print("  v {:.7f}\n", shown.v);
+}
 
 const Command& fixed_point_command() {
   static const Command command{
@@ -92,10 +101,11 @@ const Command& fixed_point_command() {
       "example:\n"
       "  headflow fixed-point configs/flow.toml --seed 1 --json\n",
       {"problem", "point", "flow.init", "flow.init_noise", "flow.init_from", "flow.init_run",
-       "flow.rtol", "flow.atol", "end.gradient", "run", "program"},
+       "flow.init_time", "flow.init_b", "flow.init_v", "flow.rtol", "flow.atol", "end.gradient",
+       "run", "program"},
       true,
       nullptr,
-      run};
+      run_fixed_point};
   return command;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "io/result_file.h"
@@ -15,43 +16,18 @@
 namespace headflow::cli {
 namespace {
 
-/// What was given of a start that the flow does not take.
-std::vector<std::string> unused_start(const Session& session) {
-  const bool from_file = !session.flow.init_from.empty();
-  const auto given = [&](const char* key) { return !session.keys.origin(key).empty(); };
-  std::vector<std::string> notes;
-  for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
-    if (!given(key) || (!from_file && session.flow.init != "noise")) continue;
-    notes.push_back(
-        fmt::format("{} is not used: the flow starts from {}", key,
-                    from_file ? "the file init_from" : "noise (--init point starts from [point])"));
-    break;
-  }
-  if (from_file && given("problem.p")) {
-    notes.emplace_back("problem.p is not used: p is that of the file init_from");
-  }
-  if (from_file && given("flow.init") && session.flow.init != "file") {
-    notes.emplace_back("flow.init is not used: the flow starts from the file init_from");
-  }
-  return notes;
-}
-
-int run(Invocation& call) {
+int run_flow(Invocation& call) {
   Session& session = call.session;
   session.flow.check();
-  const std::vector<std::string> notes = unused_start(session);
-  session.take_recorded_start();
+  settle_start(session, call.quiet);
   const Problem problem(session.problem);
   const Point start = session.flow_start(problem);
   if (session.output.empty() && !call.json) {
     throw Error("flow: nothing to do with the result; give --output FILE.nc or --json");
   }
   if (!session.output.empty()) check_writable(session.output);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
-  for (const std::string& note : notes) {
-    if (!call.quiet) fmt::print(stderr, "headflow: note: {}\n", note);
-  }
-
   const std::unique_ptr<Engine> engine =
       make_flow_engine(problem, session.engine, session.flow, start);
   note_unused_samples(*engine, session, call.quiet);
@@ -84,7 +60,7 @@ int run(Invocation& call) {
                                         {"seed", session.engine.seed},
                                         {"seconds", summary.seconds},
                                         {"output", session.output}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     fmt::print(stderr, "{}\nloss {:.6f} +- {:.2g} at tau = {:g}\n", summary.brief(),
@@ -108,11 +84,11 @@ void note_unused_samples(const Engine& engine, const Session& session, bool quie
 
 FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
                               Trajectory& trajectory, const std::string& label, bool quiet) {
-  catch_interrupts();
   Progress progress(Progress::detect(quiet), label);
   // With log-spaced output the interesting times are spread over decades: so is the bar.
   const bool log_time = options.spacing == "log";
   return integrate_flow(engine, start, options, trajectory, [&](const FlowProgress& now) {
+    catch_interrupts();  // from the first step on there is something to keep
     const double fraction = log_time ? std::log1p(now.time / options.first_output) /
                                            std::log1p(options.time / options.first_output)
                                      : now.time / options.time;
@@ -127,14 +103,14 @@ const Command& flow_command() {
       "flow",
       "integrate the flow of the order parameters",
       "Integrates dm/dtau = -grad_m E (and R, b, v) from noise, from a given point or from\n"
-      "where a recorded run started (--init-from run.nc), and writes\n"
+      "where a recorded run was (--init-from run.nc, --init-time), and writes\n"
       "the trajectory as netCDF (xarray.open_dataset reads it; docs/result_format.md).\n\n"
       "example:\n"
       "  headflow flow --tokens 4 --heads 2 --features 2 --nu 2,2 --time 100 --output run.nc\n",
       {"problem", "flow", "point", "run", "result.output", "program"},
       true,
       nullptr,
-      run};
+      run_flow};
   return command;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/json.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 #include "theory/origin.h"
 
@@ -37,7 +38,7 @@ Point named_point(const Session& session, const Problem& problem) {
   return point;
 }
 
-struct Row {
+struct Eigenspace {
   double eigenvalue;
   int multiplicity;
   ModeShape shape;
@@ -45,8 +46,9 @@ struct Row {
 };
 
 /// Equal eigenvalues together; beside them the nearest closed form of the same kind.
-std::vector<Row> rows_of(const Hessian& h, double error, const std::vector<OriginMode>& modes) {
-  std::vector<Row> rows;
+std::vector<Eigenspace> rows_of(const Hessian& h, double error,
+                                const std::vector<OriginMode>& modes) {
+  std::vector<Eigenspace> rows;
   std::vector<std::vector<Point>> modes_of;
   for (Eigen::Index k = 0; k < h.eigenvalues.size(); ++k) {
     if (!rows.empty() && h.eigenvalues[k] - rows.back().eigenvalue <=
@@ -59,7 +61,7 @@ std::vector<Row> rows_of(const Hessian& h, double error, const std::vector<Origi
     modes_of.push_back({h.mode(k)});
   }
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].shape = mode_shape(modes_of[i]);
-  for (Row& row : rows) {
+  for (Eigenspace& row : rows) {
     if (row.shape.b + row.shape.v > 0.5) continue;
     for (const OriginMode& mode : modes) {
       const double distance = std::abs(mode.eigenvalue - row.eigenvalue);
@@ -78,96 +80,121 @@ double trained_norm(const Problem& problem, Point grad) {
   return grad.norm();
 }
 
-int run(Invocation& call) {
-  const Session& session = call.session;
-  const Problem problem(session.problem);
-  print_notes(problem, call.quiet);
-  EngineOptions options = session.engine;
-  options.tolerance = std::min(options.tolerance, 1e-8);
-  if (session.sgd.dim < problem.F() + problem.H()) {
-    throw OptionError(
-        "sgd.dim", fmt::format("{}", session.sgd.dim),
-        fmt::format("must be at least features + heads = {}", problem.F() + problem.H()));
-  }
-  Evaluation e;
-  Hessian h;
-  double error = 0;
+/// What is printed.
+struct HessianResult {
   Point point;
   std::unique_ptr<Engine> engine;
-  {
-    const Elapsed elapsed(Progress::detect(call.quiet), "hessian: working");
-    point = named_point(session, problem);
-    engine = make_engine(problem, options, {&point, false});
-    engine->adapt(point);
-    h = hessian(*engine, point);
-    engine->evaluate(point, {.loss_error = false}, e);
-    // The error: what a finer rule changes, or other samples do.
-    error = h.asymmetry;
-    if (engine->tolerance() > 0) {
-      options.tolerance = std::max(1e-12, 1e-2 * options.tolerance);
-      const auto finer = make_engine(problem, options, {&point, false});
-      finer->adapt(point);
-      error = std::max(error, (hessian(*finer, point).matrix - h.matrix).cwiseAbs().maxCoeff());
-    } else {
-      options.seed += 1;
-      options.engine = engine->name();
-      const auto other = make_engine(problem, options, {&point, false});
-      error = std::max(error, (hessian(*other, point).matrix - h.matrix).cwiseAbs().maxCoeff());
-    }
-  }
-  const char* error_kind =
-      engine->tolerance() > 0 ? "refinement difference" : "difference to other samples";
-  const bool moves = trained_norm(problem, e.grad) > 1e-6 + 10 * error;
-  const bool at_origin = is_origin(problem, point) && problem.frame().is_identity();
-  const std::vector<Row> rows =
-      rows_of(h, error, at_origin ? origin_modes(problem, point.b[0]) : std::vector<OriginMode>{});
-  const double rate = std::max(0.0, -h.eigenvalues[0]);
-  const auto D = static_cast<double>(session.sgd.dim);
-  const double time = rate > 10 * error ? std::log(D) / (2 * rate) : HUGE_VAL;
+  Hessian h;
+  double loss = 0, gradient_norm = 0;
+  double error = 0;  ///< of an entry of the Hessian
+  std::vector<Eigenspace> rows;
+  bool at_origin = false;
 
-  if (call.json) {
-    auto spectrum = nlohmann::ordered_json::array();
-    for (const Row& row : rows) {
-      nlohmann::ordered_json entry = {
-          {"eigenvalue", row.eigenvalue},
-          {"multiplicity", row.multiplicity},
-          {"mode", row.shape.text()},
-          {"shares",
-           {{"m", row.shape.m}, {"R", row.shape.R}, {"b", row.shape.b}, {"v", row.shape.v}}},
-          {"alike", row.shape.along}};
-      if (row.shape.direction.size() > 0) {
-        entry["direction"] =
-            std::vector<double>(row.shape.direction.begin(), row.shape.direction.end());
-      }
-      if (row.closed_form) entry["closed_form"] = *row.closed_form;
-      spectrum.push_back(std::move(entry));
-    }
-    nlohmann::ordered_json out = {
-        {"at", session.hessian_at}, {"point", to_json(problem.frame().leave(point))},
-        {"spectrum", spectrum},     {"error", error},
-        {"error_kind", error_kind}, {"gradient_norm", trained_norm(problem, e.grad)},
-        {"escape_rate", rate},      {"dim", D}};
-    if (std::isfinite(time)) out["specialisation_time"] = time;
-    out["hessian"] = to_json(h.matrix);
-    out["engine"] = engine->name();
-    fmt::print("{}\n", out.dump(2));
-    return kSuccess;
+  const char* error_kind() const {
+    return engine->tolerance() > 0 ? "refinement difference" : "difference to other samples";
   }
+  double rate() const { return std::max(0.0, -h.eigenvalues[0]); }
+  /// Until differences of order D^(-1/2) are of order one.
+  double time(double D) const {
+    return rate() > 10 * error ? std::log(D) / (2 * rate()) : HUGE_VAL;
+  }
+};
+
+HessianResult compute(const Session& session, const Problem& problem) {
+  EngineOptions options = session.engine;
+  options.tolerance = std::min(options.tolerance, 1e-8);
+  HessianResult out;
+  out.point = named_point(session, problem);
+  out.engine = make_engine(problem, options, {&out.point, false});
+  out.engine->adapt(out.point);
+  out.h = hessian(*out.engine, out.point);
+  Evaluation e;
+  out.engine->evaluate(out.point, {.loss_error = false}, e);
+  out.loss = e.loss;
+  out.gradient_norm = trained_norm(problem, e.grad);
+  // The error: what a finer rule changes, or other samples do.
+  const auto differs = [&](Engine& other) {
+    return (hessian(other, out.point).matrix - out.h.matrix).cwiseAbs().maxCoeff();
+  };
+  if (out.engine->tolerance() > 0) {
+    options.tolerance = std::max(1e-12, 1e-2 * options.tolerance);
+    const auto finer = make_engine(problem, options, {&out.point, false});
+    finer->adapt(out.point);
+    out.error = std::max(out.h.asymmetry, differs(*finer));
+  } else {
+    out.engine->refresh(1);
+    out.error = std::max(out.h.asymmetry, differs(*out.engine));
+  }
+  if (!out.h.matrix.allFinite() || !std::isfinite(out.error) || !std::isfinite(out.loss)) {
+    throw Error(
+        "the Hessian is not finite here: the numbers of [problem] and [point] are too large for "
+        "doubles");
+  }
+  out.at_origin = is_origin(problem, out.point) && problem.frame().is_identity();
+  out.rows =
+      rows_of(out.h, out.error,
+              out.at_origin ? origin_modes(problem, out.point.b[0]) : std::vector<OriginMode>{});
+  return out;
+}
+
+nlohmann::ordered_json eigenspace_json(const Eigenspace& row) {
+  nlohmann::ordered_json entry = {
+      {"eigenvalue", row.eigenvalue},
+      {"multiplicity", row.multiplicity},
+      {"mode", row.shape.text()},
+      {"shares", {{"m", row.shape.m}, {"R", row.shape.R}, {"b", row.shape.b}, {"v", row.shape.v}}},
+      {"alike", row.shape.along}};
+  if (row.shape.direction.size() > 0) {
+    entry["direction"] =
+        std::vector<double>(row.shape.direction.begin(), row.shape.direction.end());
+  }
+  if (row.closed_form) entry["closed_form"] = *row.closed_form;
+  return entry;
+}
+
+void print_json(const Problem& problem, const HessianResult& result, const std::string& at,
+                double D) {
+  auto spectrum = nlohmann::ordered_json::array();
+  for (const Eigenspace& row : result.rows) spectrum.push_back(eigenspace_json(row));
+  const Hessian& h = result.h;
+  nlohmann::ordered_json out = {{"at", at},
+                                {"point", to_json(problem.frame().leave(result.point))},
+                                {"loss", result.loss},
+                                {"spectrum", spectrum},
+                                {"error", result.error},
+                                {"error_kind", result.error_kind()},
+                                {"gradient_norm", result.gradient_norm},
+                                {"escape_rate", result.rate()},
+                                {"dim", D}};
+  if (std::isfinite(result.time(D))) out["specialisation_time"] = result.time(D);
+  out["hessian"] = to_json(h.matrix);
+  out["eigenvalues"] = std::vector<double>(h.eigenvalues.begin(), h.eigenvalues.end());
+  out["eigenvectors"] = to_json(Matrix(h.eigenvectors.transpose()));
+  out["engine"] = result.engine->name();
+  fmt::print("{}\n", json_text(out));
+}
+
+void print_text(const Problem& problem, const HessianResult& result, const std::string& at,
+                double D) {
+  fmt::print("at {}, loss {:.9f}\n", at, result.loss);
+  print_point(problem, result.point);
   fmt::print("{:>16}  {:>5}  {:<44}{}\n", "eigenvalue", "times", "eigenvectors",
-             at_origin ? "  closed form" : "");
-  for (const Row& row : rows) {
-    const double value = std::abs(row.eigenvalue) <= error ? 0.0 : row.eigenvalue;
+             result.at_origin ? "  closed form" : "");
+  for (const Eigenspace& row : result.rows) {
+    const double value = std::abs(row.eigenvalue) <= result.error ? 0.0 : row.eigenvalue;
     fmt::print("{:>16.9f}  {:>5}  {}\n", value, row.multiplicity,
                row.closed_form
                    ? fmt::format("{:<44}  {:>14.9f}", row.shape.text(), *row.closed_form + 0.0)
                    : row.shape.text());
   }
-  fmt::print("error of an entry {:.2g} ({}), engine {}\n", error, error_kind, engine->name());
-  if (moves) {
+  fmt::print("error of an entry {:.2g} ({}), engine {}\n", result.error, result.error_kind(),
+             result.engine->name());
+  if (result.gradient_norm > 1e-6 + 10 * result.error) {
     fmt::print(
         "the gradient is not zero here (norm {:.3g}): the flow moves on, whatever the curvature\n",
-        trained_norm(problem, e.grad));
+        result.gradient_norm);
   }
+  const double rate = result.rate(), time = result.time(D);
   if (std::isfinite(time)) {
     fmt::print(
         "unstable: differences grow as e^({:.5g} tau); from D^(-1/2) at D = {:g} they are of order "
@@ -175,6 +202,37 @@ int run(Invocation& call) {
         rate, D, rate, time);
   } else {
     fmt::print("no direction of negative curvature\n");
+  }
+}
+
+int run_hessian(Invocation& call) {
+  Session& session = call.session;
+  if (session.hessian_at == "point") {
+    session.flow.check_start();
+    print_note(session.take_recorded_start(), call.quiet);
+  } else if (session.keys.origin("flow.init_from").starts_with("--")) {
+    throw OptionError("hessian.at", in_quotes(session.hessian_at),
+                      "and flow.init_from are two different points; give one of them");
+  }
+  const Problem problem(session.problem);
+  check_engine(problem, session.engine);
+  print_notes(problem, call.quiet);
+  if (session.sgd.dim < problem.F() + problem.H()) {
+    throw OptionError(
+        "sgd.dim", fmt::format("{}", session.sgd.dim),
+        fmt::format("must be at least features + heads = {}", problem.F() + problem.H()));
+  }
+  const HessianResult result = [&] {
+    const Elapsed elapsed(Progress::detect(call.quiet), "hessian: working");
+    return compute(session, problem);
+  }();
+  const auto D = static_cast<double>(session.sgd.dim);
+  if (call.json) {
+    print_json(problem, result,
+               session.taken_from.empty() ? session.hessian_at : session.taken_from, D);
+  } else {
+    print_text(problem, result,
+               session.taken_from.empty() ? "the " + session.hessian_at : session.taken_from, D);
   }
   return kSuccess;
 }
@@ -190,11 +248,13 @@ const Command& hessian_command() {
       "after which heads part at dimension D.\n\n"
       "example:\n"
       "  headflow hessian --prior gaussian --nu 8,2 --heads 4 --tokens 5 --at origin\n"
-      "  headflow hessian configs/flow.toml --at saddle --dim 10000\n",
-      {"problem", "hessian", "point", "sgd.dim", "run", "program"},
+      "  headflow hessian configs/flow.toml --at saddle --dim 10000\n"
+      "  headflow hessian configs/flow.toml --init-from run.nc --init-time 40\n",
+      {"problem", "hessian", "point", "flow.init_from", "flow.init_run", "flow.init_time",
+       "sgd.dim", "run", "program"},
       true,
       nullptr,
-      run};
+      run_hessian};
   return command;
 }
 

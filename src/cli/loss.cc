@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
@@ -35,10 +36,11 @@ double largest(const Point& error) {
   return std::max({error.m.maxCoeff(), error.R.maxCoeff(), error.b.maxCoeff(), error.v});
 }
 
-int run(Invocation& call) {
+int run_loss(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   const Point point = session.point.make(problem);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   const auto begin = std::chrono::steady_clock::now();
   std::unique_ptr<Engine> engine;
@@ -47,6 +49,11 @@ int run(Invocation& call) {
     const Elapsed elapsed(Progress::detect(call.quiet), "loss: working");
     engine = make_engine(problem, session.engine, {&point, false});
     engine->evaluate(point, {.gradient_error = true}, result);
+  }
+  if (!std::isfinite(result.loss) || !result.grad.all_finite()) {
+    throw Error(
+        "the loss or its gradient is not finite here: the numbers of [problem] and [point] "
+        "are too large for doubles");
   }
   const double in_frame = largest(result.grad_error);  // what the engine was asked for
   result.grad = problem.frame().leave_gradient(std::move(result.grad));
@@ -81,7 +88,7 @@ int run(Invocation& call) {
       out["tolerance"] = tolerance;
       out["tolerance_met"] = met;
     }
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
     return kSuccess;
   }
   fmt::print("loss  {:.{}f} +- {:.2g}  ({})\n", result.loss, digits(result.loss_error),
@@ -131,7 +138,7 @@ const Command& loss_command() {
       {"problem", "point", "run", "program"},
       true,
       nullptr,
-      run};
+      run_loss};
   return command;
 }
 

@@ -1,26 +1,29 @@
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <memory>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "io/result_file.h"
+#include "io/standard_streams.h"
 
 namespace headflow::cli {
-namespace {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &loss_command(),    &bayes_command(),     &flow_command(),        &sgd_command(),
-      &compare_command(), &hessian_command(),   &fixed_point_command(), &minima_command(),
-      &phases_command(),  &prune_command(),     &similarity_command(),  &attention_command(),
-      &sweep_command(),   &reproduce_command(), &verify_command(),      &plot_command()};
+      &loss_command(),       &bayes_command(),     &flow_command(),        &sgd_command(),
+      &compare_command(),    &hessian_command(),   &fixed_point_command(), &minima_command(),
+      &phases_command(),     &prune_command(),     &similarity_command(),  &attention_command(),
+      &sweep_command(),      &reproduce_command(), &verify_command(),      &plot_command(),
+      &completion_command(), &man_command()};
   return all;
 }
 
-volatile std::sig_atomic_t interrupt_flag = 0;
+namespace {
 
 struct Flag {
   const Key* key;
@@ -41,18 +44,18 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
     for (const Key& key : call.session.keys.all()) {
       if (key.section != section && key.full_name() != section) continue;
       auto flag = std::make_unique<Flag>(Flag{&key, nullptr, {}});
-      static constexpr const char* kTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS"};
       std::string help = key.help;
       if (const std::string value = key.show(); !value.empty() && value != "\"\"") {
         help += " [" + value + "]";
       }
       flag->option = app.add_option(key.flag(), flag->text, help)
-                         ->type_name(kTypes[static_cast<int>(key.kind)])
+                         ->type_name(kValueTypes[static_cast<int>(key.kind)])
                          ->group("[" + key.section + "]");
       flags.push_back(std::move(flag));
     }
   }
-  app.add_flag("--json", call.json, "Print the result as one JSON object on standard output");
+  if (command.prints_json)
+    app.add_flag("--json", call.json, "Print the result as one JSON object on standard output");
   app.add_flag("--quiet", call.quiet, "No progress and no remarks");
   if (command.only) app.add_option("--only", call.only, command.only)->delimiter(',');
   return flags;
@@ -69,31 +72,32 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
     if (!flag.starts_with("--") || std::find(known.begin(), known.end(), flag) != known.end())
       continue;
     const std::string hint = closest(known, flag);
-    return fmt::format("unknown flag {}{}", flag,
+    return fmt::format("unknown flag {}{}", shortened(flag),
                        hint.empty() ? "" : fmt::format(" (did you mean {}?)", hint));
   }
   return error.what();
 }
 
+constexpr const char* kNoOutput = "standard output: cannot be written (is the disk full?)";
+
 int fail(const std::string& message) {
-  fmt::print(stderr, "headflow: {}\n", message);
+  constexpr std::size_t kLongestMessage = 1500;  // names of files may be of any length
+  fmt::print(stderr, "headflow: {}\n", shortened(message, kLongestMessage));
   return kBadInput;
 }
 
 void print_overview() {
-  fmt::print(
-      "headflow {}: head specialisation in a solvable model of multi-head attention\n\n"
-      "usage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
-      program_version());
+  fmt::print("headflow {}: {}\n\nusage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
+             program_version(), kProgramSummary);
   for (const Command* command : commands())
     fmt::print("  {:<12} {}\n", command->name, command->summary);
   fmt::print(
-      "\n  headflow COMMAND --help   flags of a command, with their defaults\n"
+      "\n  headflow COMMAND --help   flags of a command, with their defaults (or: help COMMAND)\n"
       "  headflow --version        version and commit\n\n"
       "Every flag is also a key of the configuration file, in the table named in brackets by\n"
       "--help; a flag wins over the file. Matrices are written '1,0;0,1' on the command line.\n\n"
-      "exit codes: 0 done, 2 bad input or file, 3 the flow diverged,\n            4 a statement is "
-      "not as expected (verify), 130 interrupted\n");
+      "exit codes:\n");
+  for (const auto& [code, meaning] : kExitMeanings) fmt::print("  {:<5}{}\n", code, meaning);
 }
 
 int run_command(const Command& command, const std::vector<std::string>& arguments,
@@ -122,11 +126,17 @@ int run_command(const Command& command, const std::vector<std::string>& argument
       keys.set_text(*flag->key, flag->text, flag->key->flag());
       call.flags.emplace_back(flag->key->full_name(), flag->text);
     }
+    call.session.engine.go_on = computations_go_on;
     const int code = command.run(call);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-      return fail("standard output: cannot be written (is the disk full?)");
-    }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(kNoOutput);
     return code;
+  } catch (const Interrupted&) {
+    fmt::print(stderr,
+               "headflow: stopped before there was a result; give the same command again\n");
+    return kInterrupted;
+  } catch (const std::system_error& e) {  // of a print
+    if (std::ferror(stdout)) return fail(kNoOutput);
+    return fail(e.what());
   } catch (const OptionError& e) {
     const std::string origin = keys.origin(e.key());
     return fail(origin.empty() ? e.what() : fmt::format("{}: {}", origin, e.what()));
@@ -135,13 +145,14 @@ int run_command(const Command& command, const std::vector<std::string>& argument
   }
 }
 
-int run(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
-      arguments[0] == "help") {
+int run(const std::vector<std::string>& arguments) {
+  const bool help = !arguments.empty() &&
+                    (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help");
+  if (arguments.empty() || (help && arguments.size() == 1)) {
     print_overview();
     return arguments.empty() ? kBadInput : kSuccess;
   }
+  if (help) return run({arguments[1], "--help"});  // help flow
   if (arguments[0] == "--version") {
     fmt::print("headflow {} ({})\n", program_version(), program_commit());
     return kSuccess;
@@ -166,26 +177,45 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-void print_notes(const Problem& problem, bool quiet) {
-  if (quiet) return;
-  for (const std::string& note : problem.notes()) fmt::print(stderr, "headflow: note: {}\n", note);
+void print_note(const std::string& note, bool quiet) {
+  if (!quiet && !note.empty()) fmt::print(stderr, "headflow: note: {}\n", note);
 }
 
-bool interrupted() { return interrupt_flag != 0; }
+std::vector<FlagInfo> flags_of(const Command& command) {
+  Invocation call;
+  std::string file;
+  CLI::App app;
+  const auto flags = add_flags(app, command, call, file);
+  std::vector<FlagInfo> out;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) continue;
+    FlagInfo info{"--" + option->get_lnames().front(), option->get_description(), "", ""};
+    if (option->get_items_expected_max() > 0) info.type = option->get_type_name();
+    for (const auto& flag : flags) {
+      if (flag->option == option) info.key = flag->key->full_name();
+    }
+    out.push_back(std::move(info));
+  }
+  return out;
+}
 
-void catch_interrupts() {
-  std::signal(SIGINT, [](int) {
-    if (interrupt_flag != 0) std::_Exit(kInterrupted);  // the second Ctrl-C is final
-    interrupt_flag = 1;
-  });
+void print_notes(const Problem& problem, bool quiet) {
+  for (const std::string& note : problem.notes()) print_note(note, quiet);
 }
 
 }  // namespace headflow::cli
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of write(), with a message
+  headflow::protect_standard_streams();
+  headflow::cli::stop_at_once_when_interrupted();
   try {
-    return headflow::cli::run(argc, argv);
+    return headflow::cli::run({argv + std::min(argc, 1), argv + argc});
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "headflow: out of memory; ask for less, or see [program] memory\n");
+    return headflow::cli::kBadInput;
+  } catch (const std::length_error&) {  // what no memory could hold
+    fmt::print(stderr, "headflow: out of memory; ask for less\n");
+    return headflow::cli::kBadInput;
   } catch (const std::exception& e) {
     fmt::print(stderr, "headflow: internal error: {}\n", e.what());
     return headflow::cli::kInternalError;

@@ -5,25 +5,28 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_minima(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   if (session.starts < 1 || session.starts > 1'000'000) {
     throw OptionError("minima.starts", fmt::format("{}", session.starts), "must be from 1 to 10^6");
   }
-  const MinimaOptions options{session.starts, session.flow.init_noise, session.engine.seed,
+  session.flow.check_start();
+  const MinimaOptions options{session.starts, session.flow.noise(), session.engine.seed,
                               session.engine.threads};
-  catch_interrupts();
   Minima minima;
   {
     Progress progress(Progress::detect(call.quiet), "minima");
     minima = find_minima(problem, session.engine, options, [&](int done) {
+      catch_interrupts();  // from the first end on there is something to keep
       progress.update(static_cast<double>(done) / session.starts,
                       fmt::format("{} of {} starts", done, session.starts), done, "starts");
       return !interrupted();
@@ -36,9 +39,9 @@ int run(Invocation& call) {
       all.push_back({{"loss", m.end.loss},
                      {"loss_error", m.end.loss_error},
                      {"gradient_norm", m.end.gradient_norm},
-                     {"kind", m.end.index == 0 ? "minimum" : "saddle"},
-                     {"index", m.end.index},
-                     {"zero_modes", m.end.zero_modes},
+                     {"kind", to_string(m.end.stability)},
+                     {"index", to_json(m.end.index)},
+                     {"zero_modes", to_json(m.end.zero_modes)},
                      {"starts", m.starts},
                      {"share", static_cast<double>(m.starts) / std::max(1, minima.starts)},
                      {"paper_starts", m.paper_starts},
@@ -53,7 +56,7 @@ int run(Invocation& call) {
                                         {"paper_starts", minima.paper_starts},
                                         {"failed", minima.failed},
                                         {"seed", session.engine.seed}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   } else {
     fmt::print("{:>14}  {:>8}  {:>5}  {:>6}  {:>10}  {}\n", "loss", "+-", "index", "starts",
                "of the law", "rows of m");
@@ -72,8 +75,8 @@ int run(Invocation& call) {
       }
       if (problem.activation().info().trains_v) rows += fmt::format("; v {:.3f}", point.v);
       fmt::print("{:>14.9f}  {:>8.1e}  {:>5}  {:>6}  {:>10}  {}\n", m.end.loss, m.end.loss_error,
-                 m.end.index, m.starts, m.paper_starts,
-                 m.end.index > 0 ? "a saddle: " + rows : rows);
+                 m.end.index.value(), m.starts, m.paper_starts,
+                 m.end.stability == Stability::saddle ? "a saddle: " + rows : rows);
     }
     for (const Minimum& m : minima.found) {
       if (m.paper_starts == 0 || m.end.loss <= best + m.end.loss_error) continue;
@@ -105,7 +108,7 @@ const Command& minima_command() {
                                {"problem", "minima", "flow.init_noise", "run", "program"},
                                true,
                                nullptr,
-                               run};
+                               run_minima};
   return command;
 }
 

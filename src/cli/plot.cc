@@ -3,11 +3,12 @@
 #include "cli/command.h"
 #include "cli/python.h"
 #include "core/error.h"
+#include "io/atomic_file.h"
 
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_plot(Invocation& call) {
   if (call.names.empty()) throw Error("plot needs a result file; headflow plot --help");
   const std::string script = data_path("figures/plot.py");
   const std::string python = drawing_python();
@@ -15,10 +16,12 @@ int run(Invocation& call) {
   if (call.names.size() > 1 && !call.session.output.empty()) {
     throw Error("plot: --output names one picture, but there are several files");
   }
+  if (!call.session.output.empty()) check_writable(call.session.output);
   int worst = kSuccess;
   for (const std::string& file : call.names) {
     std::vector<std::string> arguments = {python, script, file};
     if (!call.session.output.empty()) arguments.push_back(call.session.output);
+    if (call.quiet) arguments.emplace_back("--quiet");
     if (!call.only.empty()) {
       std::string only;
       for (const std::string& name : call.only) only += (only.empty() ? "" : ",") + name;
@@ -44,8 +47,10 @@ const Command& plot_command() {
       .sections = {"result.output"},
       .takes_file = false,
       .only = "Only these quantities of a sweep, as in --only loss,bayes",
-      .run = run,
-      .names = "Result files"};
+      .run = run_plot,
+      .names = "Result files",
+      .prints_json = false,
+      .offered_names = [] { return std::vector<std::string>{"*.nc"}; }};
   return command;
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/suggest.h"
 
 extern char** environ;
 
@@ -19,18 +20,30 @@ namespace fs = std::filesystem;
 
 std::string data_path(const std::string& name) {
   std::error_code error;
+  if (const char* given = std::getenv("HEADFLOW_SHARE"); given && *given) {
+    const fs::path place = fs::path(given) / name;
+    if (fs::exists(place, error)) return fs::absolute(place, error).string();
+    throw Error(
+        fmt::format("{} is not there; HEADFLOW_SHARE must name the folder that holds figures/ and "
+                    "configs/, as PREFIX/share/headflow does",
+                    in_quotes(place.string())));
+  }
   std::vector<fs::path> places;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error) {
     const fs::path up = program.parent_path().parent_path();
-    places = {up / name, up / "share/headflow" / name};
+    places.push_back(up / "share/headflow" / name);
+    // A source tree that was moved after it was built.
+    if (fs::exists(up / "src/cli/python.cc", error)) places.push_back(up / name);
   }
-  places.push_back(fs::current_path(error) / name);
+  places.push_back(fs::path(HEADFLOW_SOURCE) / name);
   for (const fs::path& place : places) {
     if (fs::exists(place, error)) return place.string();
   }
-  throw Error(
-      fmt::format("{} is not found beside the program; run it in the folder of its source", name));
+  throw Error(fmt::format(
+      "{} is neither in {} nor in the source of the program: install it with `make "
+      "install`, or let HEADFLOW_SHARE name the folder that holds figures/ and configs/",
+      name, in_quotes((program.parent_path().parent_path() / "share/headflow").string())));
 }
 
 int run_program(const std::vector<std::string>& arguments, bool silent) {

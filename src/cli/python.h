@@ -7,8 +7,10 @@
 
 namespace headflow::cli {
 
-/// A file or folder that comes with the program ("configs/paper"): beside the folder of the
-/// program, in share/headflow there, or in the current folder. Throws Error if there is none.
+/// A file or folder that comes with the program ("configs/paper"): in $HEADFLOW_SHARE if that is
+/// set; else in ../share/headflow as seen from the program, where `make install` puts it; else in
+/// the source that the program was built from. Throws Error if there is none. The current folder is
+/// not looked at: what lies there is anybody's, and scripts that are found are run.
 std::string data_path(const std::string& name);
 
 /// A Python with matplotlib and xarray: $PYTHON, /usr/bin/python3 or python3; empty if there is

@@ -75,6 +75,31 @@ nlohmann::ordered_json read_times(const std::string& path) {
   return out.is_object() ? out : nlohmann::ordered_json::object();
 }
 
+/// The drawings that we have: scripts in figures/ with a function draw(folder, name).
+std::vector<std::string> drawings() {
+  std::vector<std::string> out;
+  for (const auto& entry : fs::directory_iterator(data_path("figures"))) {
+    if (entry.path().extension() != ".py") continue;
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);) {
+      if (!line.starts_with("def draw(folder, name")) continue;
+      out.push_back(entry.path().stem().string());
+      break;
+    }
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+/// A configuration may name one of them, and nothing else that Python could import.
+void check_drawing(const SweepFile& file, const std::string& figure) {
+  static const std::vector<std::string> known = drawings();
+  const std::string& name = file.drawing.empty() ? figure : file.drawing;
+  if (std::ranges::count(known, name) > 0) return;
+  throw Error(
+      fmt::format("{}: figure.drawing = {}: {}", file.path, in_quotes(name), one_of(known, name)));
+}
+
 struct Paper {
   std::vector<SweepJob> jobs;
   std::vector<std::string> figure_of;  ///< of each job
@@ -85,29 +110,22 @@ Paper plan(const Invocation& call, const std::string& folder) {
   const auto figures = figures_in(data_path("configs/paper"));
   for (const std::string& name : chosen(call.names, figures)) {
     for (const fs::path& file : figures.at(name)) {
-      SweepJob job{read_sweep_plan(file.string()), {}};
+      SweepJob job;
+      job.file = read_sweep_file(file.string());
       const std::string stem = file.stem().string();
-      job.options.file = file.string();
-      job.options.output = folder + "/" + stem + ".nc";
-      job.options.command_line = call.command_line;
-      job.options.label = stem + "  ";
-      job.options.replace = true;
+      if (file == figures.at(name).front() || !job.file.drawing.empty()) {
+        check_drawing(job.file, name);
+      }
+      job.output = folder + "/" + stem + ".nc";
+      job.command_line = call.command_line;
+      job.label = stem + "  ";
+      job.replace = true;
+      job.keep_tasks = false;
       out.jobs.push_back(std::move(job));
       out.figure_of.push_back(name);
     }
   }
-  // The longest tasks first, so that no core waits for one at the end.
-  std::vector<std::size_t> order(out.jobs.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) {
-    return std::ranges::count(out.jobs[i].plan.measures, "sgd");
-  });
-  Paper sorted;
-  for (const std::size_t i : order) {
-    sorted.jobs.push_back(std::move(out.jobs[i]));
-    sorted.figure_of.push_back(out.figure_of[i]);
-  }
-  return sorted;
+  return out;
 }
 
 /// Adds what was computed to times.json; what is up to date keeps its times.
@@ -143,16 +161,36 @@ int draw(const Invocation& call, const std::string& folder, const std::set<std::
   return run_program(arguments, call.quiet) == 0 ? kSuccess : kInternalError;
 }
 
-int run(Invocation& call) {
+std::vector<std::string> figure_names() {
+  std::vector<std::string> out;
+  for (const auto& [name, files] : figures_in(data_path("configs/paper"))) out.push_back(name);
+  return out;
+}
+
+/// For a shell, which is offered nothing if the configurations are not found.
+std::vector<std::string> offered() {
+  std::vector<std::string> out = {"all", "list"};
+  try {
+    for (std::string& name : figure_names()) out.push_back(std::move(name));
+  } catch (const Error&) {
+    out.resize(2);
+  }
+  return out;
+}
+
+int run_reproduce(Invocation& call) {
+  if (call.names == std::vector<std::string>{"list"}) {
+    for (const std::string& name : figure_names()) fmt::print("{}\n", name);
+    return kSuccess;
+  }
   const std::string folder = call.session.output.empty() ? "out/paper" : call.session.output;
   const Paper paper = plan(call, folder);
   std::error_code error;
   fs::create_directories(folder + "/configs", error);
   if (error) throw FileError(folder, fmt::format("cannot be made: {}", error.message()));
   for (const SweepJob& job : paper.jobs) {
-    const fs::path file = job.options.file;
-    fs::copy_file(file, folder + "/configs/" + file.filename().string(),
-                  fs::copy_options::overwrite_existing);
+    write_atomically(folder + "/configs/" + fs::path(job.file.path).filename().string(),
+                     job.file.text);
   }
   const auto begin = Clock::now();
   const std::vector<SweepOutcome> outcomes =
@@ -165,7 +203,7 @@ int run(Invocation& call) {
     const bool done = outcome.done == outcome.tasks;
     whole = whole && done;
     report.push_back({{"figure", paper.figure_of[i]},
-                      {"file", paper.jobs[i].options.output},
+                      {"file", paper.jobs[i].output},
                       {"outcome", outcome.up_to_date ? "up to date"
                                   : done             ? "done"
                                                      : "interrupted"},
@@ -205,13 +243,15 @@ const Command& reproduce_command() {
           "replaced.\n"
           "finite_rate, which is not in the paper, is there by name only.\n\n"
           "examples:\n"
+          "  headflow reproduce list\n"
           "  headflow reproduce fig02\n"
           "  headflow reproduce all --output out/paper\n",
       .sections = {"result.output", "program"},
       .takes_file = false,
       .only = nullptr,
-      .run = run,
-      .names = "Figures, as in fig02 fig05; default all"};
+      .run = run_reproduce,
+      .names = "Figures, as in fig02 fig05; default all; list prints their names",
+      .offered_names = offered};
   return command;
 }
 

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 
 #include "cli/command.h"
 #include "cli/json.h"
@@ -14,6 +13,7 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "io/atomic_file.h"
+#include "io/checkpoint_file.h"
 #include "io/progress.h"
 #include "io/sgd_file.h"
 
@@ -35,11 +35,11 @@ nlohmann::ordered_json last_states(const std::vector<std::vector<SgdRecord>>& re
   return out;
 }
 
-int run(Invocation& call) {
+int run_sgd(Invocation& call) {
   Session& session = call.session;
   settle_length(session);
   const Problem problem = sgd_problem(session);
-  session.sgd.check(problem);
+  session.sgd.check(problem, session.engine.threads);
   if (session.output.empty() && !call.json) {
     throw Error("sgd: nothing to do with the result; give --output FILE.nc or --json");
   }
@@ -53,11 +53,16 @@ int run(Invocation& call) {
   print_notes(problem, call.quiet);
 
   const SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), "sgd");
+  const bool interrupted = runs.summary.outcome == "interrupted";
+  if (runs.recorded.front().empty()) {
+    fmt::print(stderr, "{}\n", after_interrupt(session, runs));
+    return kInterrupted;
+  }
   const Provenance provenance{session.sgd_configuration(), call.command_line, session.engine.seed};
   if (!session.output.empty()) {
     write_sgd_result(session.output, problem, session.sgd, runs.output_steps, runs.recorded,
                      runs.population, runs.summary, provenance);
-    if (runs.summary.outcome != "interrupted") discard_checkpoint(session);
+    if (!interrupted) discard_checkpoints(session.output);
   }
   if (call.json) {
     nlohmann::ordered_json out = {
@@ -75,7 +80,7 @@ int run(Invocation& call) {
     out["seed"] = session.engine.seed;
     out["seconds"] = runs.summary.seconds;
     out["output"] = session.output;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     const SgdRecord& last = runs.recorded.front().back();
@@ -88,13 +93,10 @@ int run(Invocation& call) {
                session.sgd.lr * static_cast<double>(session.sgd.dim) /
                    static_cast<double>(session.sgd.batch));
     if (!session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
-    if (runs.summary.outcome == "interrupted" && !session.output.empty()) {
-      fmt::print(stderr, "run the same command again to go on from {}\n",
-                 checkpoint_path(session.output));
-    }
   }
+  if (interrupted) fmt::print(stderr, "{}\n", after_interrupt(session, runs));
   if (runs.summary.outcome == "diverged") return kDiverged;
-  return runs.summary.outcome == "interrupted" ? kInterrupted : kSuccess;
+  return interrupted ? kInterrupted : kSuccess;
 }
 
 /// Losses of all recorded states, with the exact p of each run.
@@ -130,6 +132,24 @@ PopulationLoss population_losses(const Session& session,
   return out;
 }
 
+/// The runs go on from where an earlier process was, if it has left a checkpoint that is whole.
+void take_checkpoint(Sgd& sgd, const std::string& output, const std::string& configuration,
+                     bool quiet) {
+  const FoundCheckpoint found = read_checkpoint(output, configuration);
+  if (!found.trouble.empty()) fmt::print(stderr, "headflow: warning: {}\n", found.trouble);
+  if (!found.checkpoint) return;
+  try {
+    sgd.restore(*found.checkpoint);
+  } catch (const Error& misfit) {
+    throw FileError(found.path, fmt::format("{}; delete it to start anew, or choose another "
+                                            "--output",
+                                            misfit.what()));
+  }
+  if (!quiet) {
+    fmt::print(stderr, "going on from step {} ({})\n", found.checkpoint->step, found.path);
+  }
+}
+
 }  // namespace
 
 Problem sgd_problem(const Session& session) {
@@ -162,16 +182,9 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
   using Clock = std::chrono::steady_clock;
   const Session& session = call.session;
   const std::string configuration = session.compare_configuration();
-  const std::string saved = session.output.empty() ? "" : checkpoint_path(session.output);
+  const std::string& output = session.output;  // checkpoints are beside it
   Sgd sgd(problem, session.sgd, session.engine.seed, session.engine.threads, starts);
-  if (!saved.empty()) {
-    if (const auto checkpoint = read_checkpoint(saved, configuration)) {
-      sgd.restore(*checkpoint);
-      if (!call.quiet) {
-        fmt::print(stderr, "going on from step {} ({})\n", checkpoint->step, saved);
-      }
-    }
-  }
+  if (!output.empty()) take_checkpoint(sgd, output, configuration, call.quiet);
   catch_interrupts();
   const auto begin = Clock::now();
   auto last_saved = begin;
@@ -182,7 +195,7 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
     const std::int64_t first = sgd.step();
     while (!sgd.finished() && !interrupted()) {
       const bool start = sgd.recorded().front().empty();
-      sgd.advance();
+      if (!sgd.advance([] { return !interrupted(); })) break;
       if (start && !session.save_init.empty()) {
         write_sgd_result(session.save_init, problem, session.sgd, sgd.output_steps(),
                          sgd.recorded(), {}, {"start", 0, 0.0},
@@ -194,16 +207,24 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
                                   sgd.recorded().front().back().loss.mean),
                       step - static_cast<double>(first), "steps");
       const std::chrono::duration<double> since = Clock::now() - last_saved;
-      if (!saved.empty() && since.count() > session.checkpoint_seconds && !sgd.finished()) {
-        write_checkpoint(saved, sgd.checkpoint(), configuration);
+      if (!output.empty() && since.count() > session.checkpoint_seconds && !sgd.finished()) {
+        write_checkpoint(output, sgd.checkpoint(), configuration);
         last_saved = Clock::now();
       }
     }
   }
   // Kept until the result is written: what follows the steps may take long, too.
-  if (!saved.empty()) write_checkpoint(saved, sgd.checkpoint(), configuration);
+  const bool recorded = !sgd.recorded().front().empty();
+  if (!output.empty() && recorded && !sgd.diverged()) {
+    write_checkpoint(output, sgd.checkpoint(), configuration);
+  }
   out.output_steps = sgd.output_steps();
   out.recorded = sgd.recorded();
+  out.step = sgd.step();
+  if (!recorded) {
+    out.summary.outcome = "interrupted";
+    return out;
+  }
   out.summary.steps = sgd.output_steps()[out.recorded.front().size() - 1];
   if (session.sgd.loss == "population") {
     out.population = population_losses(session, out.recorded, call.quiet);
@@ -215,10 +236,18 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
   return out;
 }
 
-void discard_checkpoint(const Session& session) {
-  const std::string saved = checkpoint_path(session.output);
-  std::filesystem::remove(saved);
-  remove_leftovers(saved);
+std::string after_interrupt(const Session& session, const SgdRuns& runs) {
+  if (runs.recorded.front().empty()) {
+    return "interrupted in the first step; nothing was written, the same command starts anew";
+  }
+  if (session.output.empty()) {
+    return fmt::format(
+        "interrupted after step {} of {}; without --output the same command starts anew", runs.step,
+        session.sgd.total_steps());
+  }
+  return fmt::format(
+      "interrupted after step {} of {}; run the same command again to go on from there ({})",
+      runs.step, session.sgd.total_steps(), checkpoint_path(session.output));
 }
 
 void settle_length(Session& session) {
@@ -248,7 +277,7 @@ const Command& sgd_command() {
       {"problem", "sgd", "point", "run", "result", "program"},
       true,
       nullptr,
-      run};
+      run_sgd};
   return command;
 }
 

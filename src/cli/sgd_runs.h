@@ -12,6 +12,7 @@ struct SgdRuns {
   std::vector<std::vector<SgdRecord>> recorded;  ///< [run][output]
   PopulationLoss population;
   SgdSummary summary;
+  std::int64_t step = 0;  ///< that the same command would go on from
 };
 
 /// The problem with its prior as it is written, not in the frame of problem.p.
@@ -22,12 +23,13 @@ std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem)
 /// The flag --tau wins over sgd.steps of a file. Throws OptionError if both are flags.
 void settle_length(Session& session);
 
-/// Leaves a checkpoint, also when all steps are taken; call discard_checkpoint when the result is
-/// written.
+/// Leaves a checkpoint, also when all steps are taken; call discard_checkpoints when the result is
+/// written. Without a single output time (it was interrupted at once) `recorded` has none, either.
 SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vector<SgdState>& starts,
                 const std::string& label);
 
-void discard_checkpoint(const Session& session);
+/// What is said when the runs were interrupted.
+std::string after_interrupt(const Session& session, const SgdRuns& runs);
 
 /// SGD and its limits from the same starts; prints, writes and returns as a command does.
 int run_comparison(Invocation& call, const std::string& label);

@@ -10,37 +10,32 @@
 namespace headflow::cli {
 namespace {
 
-int run(Invocation& call) {
+int run_sweep(Invocation& call) {
   if (call.file.empty()) {
     throw Error("sweep needs a configuration file with a table [sweep]; headflow sweep --help");
   }
   if (call.session.output.empty()) throw Error("sweep needs --output RESULT.nc");
-  SweepJob job{read_sweep_plan(call.file), {}};
-  SweepOptions& options = job.options;
-  options.file = call.file;
-  options.output = call.session.output;
-  options.command_line = call.command_line;
-  options.override_keys = [&](Session& session) {
-    for (const auto& [name, text] : call.flags) {
-      session.keys.set_text(*session.keys.find(name), text, "flag");
-    }
-  };
+  SweepJob job;
+  job.file = read_sweep_file(call.file, call.flags);
+  const std::string output = job.output = job.file.base.output;
+  const int threads = job.file.base.engine.threads;
+  job.command_line = call.command_line;
   const SweepOutcome outcome =
-      sweep_with_progress({job}, call.session.engine.threads, "sweep", call.quiet).front();
+      sweep_with_progress({std::move(job)}, threads, "sweep", call.quiet).front();
   const bool whole = outcome.done == outcome.tasks;
   if (call.json) {
     const nlohmann::ordered_json out = {{"tasks", outcome.tasks},
                                         {"done", outcome.done},
                                         {"kept", outcome.kept},
-                                        {"output", whole ? options.output : ""}};
-    fmt::print("{}\n", out.dump(2));
+                                        {"output", whole ? output : ""}};
+    fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     if (outcome.up_to_date) {
-      fmt::print(stderr, "{}: up to date\n", options.output);
+      fmt::print(stderr, "{}: up to date\n", output);
     } else if (whole) {
       fmt::print(stderr, "{} tasks ({} from an earlier run); wrote {}\n", outcome.tasks,
-                 outcome.kept, options.output);
+                 outcome.kept, output);
     } else {
       fmt::print(stderr,
                  "interrupted after {} of {} tasks; the same command goes on with the rest\n",
@@ -58,8 +53,9 @@ const Command& sweep_command() {
       "many tasks over axes of any keys, into one file",
       "Runs a configuration over axes of any of its keys (lists, ranges, linspace, logspace; keys\n"
       "that vary together; seeds) and writes what is measured into one file whose dimensions are\n"
-      "the axes. Finished tasks are kept in OUTPUT.tasks until the result is written: the same\n"
-      "command goes on where it was stopped. Tasks run in parallel; the numbers do not depend on "
+      "the axes. Finished tasks are kept in OUTPUT.tasks, by what they compute: the same command\n"
+      "goes on where it was stopped, and one with more values computes what is new. Remove the\n"
+      "folder when the sweep will not grow. Tasks run in parallel; the numbers do not depend on "
       "it.\n\n"
       "  [sweep]\n"
       "  measure = [\"end\", \"bayes\"]   # also flow, sgd, phases, pruning, similarity, "
@@ -81,7 +77,7 @@ const Command& sweep_command() {
       {"problem", "point", "run", "flow", "end", "result.output", "program"},
       true,
       nullptr,
-      run};
+      run_sweep};
   return command;
 }
 

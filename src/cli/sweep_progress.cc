@@ -2,27 +2,32 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "cli/command.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
 
-std::vector<SweepOutcome> sweep_with_progress(const std::vector<SweepJob>& jobs, int threads,
+std::vector<SweepOutcome> sweep_with_progress(std::vector<SweepJob> jobs, int threads,
                                               const std::string& label, bool quiet) {
   catch_interrupts();
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
   Progress progress(Progress::detect(quiet), label);
-  bool first = true;
-  std::size_t kept = 0;
-  return run_sweeps(
-      jobs, threads,
-      [&](std::size_t done, std::size_t all, const std::string& task) {
-        if (first) kept = done - 1;
-        first = false;
-        const auto now = static_cast<double>(done - kept);
-        progress.update(now / static_cast<double>(all - kept),
-                        fmt::format("{} of {} tasks  {}", done, all, task), now, "tasks");
-      },
-      [] { return !interrupted(); });
+  SweepWatch watch;
+  watch.progress = [&](const SweepProgress& now) {
+    // The bar shows the share of the time since it was made, from which it takes the time left.
+    const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+    progress.update(elapsed / (elapsed + now.left),
+                    fmt::format("{} of {} tasks  {}", now.done, now.tasks, now.last),
+                    static_cast<double>(now.computed), "tasks");
+  };
+  watch.note = [&](const std::string& text) {
+    if (!quiet) fmt::print(stderr, "headflow: note: {}\n", text);
+  };
+  watch.go_on = [] { return !interrupted(); };
+  return run_sweeps(std::move(jobs), threads, watch);
 }
 
 }  // namespace headflow::cli

@@ -25,4 +25,10 @@ Matrix inverse_positive_square_root(const Matrix& symmetric) {
 
 double smallest_eigenvalue(const Matrix& symmetric) { return solve(symmetric).eigenvalues()[0]; }
 
+SymmetricEigen::SymmetricEigen(const Matrix& symmetric) {
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(symmetric);
+  values_ = solver.eigenvalues();
+  vectors_ = solver.eigenvectors();
+}
+
 }  // namespace headflow

@@ -17,4 +17,17 @@ Matrix inverse_positive_square_root(const Matrix& symmetric);
 /// Of a symmetric matrix.
 double smallest_eigenvalue(const Matrix& symmetric);
 
+/// Eigenvalues, in rising order, and eigenvectors (columns) of a symmetric matrix, whose lower
+/// triangle is read. Eigen's solver, compiled once.
+class SymmetricEigen {
+ public:
+  explicit SymmetricEigen(const Matrix& symmetric);
+  const Vector& eigenvalues() const { return values_; }
+  const Matrix& eigenvectors() const { return vectors_; }
+
+ private:
+  Vector values_;
+  Matrix vectors_;
+};
+
 }  // namespace headflow

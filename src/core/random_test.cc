@@ -9,7 +9,7 @@
 
 #include "support/each_target.h"
 
-namespace headflow {
+namespace headflow::random_test {
 namespace {
 
 const StreamKey kKey{0x123456789abcdef0u, Purpose::test, 77};
@@ -84,4 +84,4 @@ TEST(Random, StreamsDiffer) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::random_test

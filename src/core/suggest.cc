@@ -34,9 +34,23 @@ std::string letters(std::string_view text) {
 
 }  // namespace
 
-std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
+std::string shortened(std::string_view text, std::size_t longest) {
+  if (text.size() <= longest) return std::string(text);
+  const std::size_t end = longest / 5;
+  return fmt::format("{} ... {}", text.substr(0, longest - end), text.substr(text.size() - end));
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string shown = shortened(text);
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  }
+  return fmt::format("\"{}\"", shown);
+}
 
 std::string closest(const std::vector<std::string>& names, std::string_view misspelt) {
+  constexpr std::size_t kLongestName = 100;
+  if (misspelt.size() > kLongestName) return "";  // close to nothing, and costly to compare
   std::string best;
   std::size_t distance = std::max<std::size_t>(2, misspelt.size() / 3) + 1;
   for (const std::string& name : names) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace headflow {
+namespace headflow::suggest_test {
 namespace {
 
 TEST(Suggest, FindsTheClosestName) {
@@ -18,4 +18,4 @@ TEST(Suggest, ListsTheChoices) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::suggest_test

@@ -1,5 +1,6 @@
 #include "dynamics/flow.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -7,12 +8,21 @@
 #include "core/random.h"
 #include "core/suggest.h"
 #include "dynamics/integrator.h"
+#include "expectation/exact_with_samples.h"
 
 namespace headflow {
 namespace {
 
 /// A coordinate this large is on its way to infinity: everything of interest is below 1e3.
 constexpr double kDiverged = 1e8;
+
+/// Samples of the second moments, at least.
+constexpr double kFewestMoments = 1 << 14;
+/// Redraws of the samples of one seed (StreamKey::draw).
+constexpr double kMostDraws = 1 << 24;
+
+/// A trajectory is kept in memory, and once more while it is written.
+constexpr double kMostBytes = 1 << 29;
 
 /// The right-hand side of the flow, on packed states.
 class FlowField {
@@ -21,7 +31,9 @@ class FlowField {
       : engine_(engine),
         kappa_(options.kappa),
         learning_rate_(options.integrator == "map" ? options.step : 0.0),
-        point_(Point::zero(engine.problem().H(), engine.problem().F())) {
+        half_step_(options.integrator == "first-order" ? options.step / 2 : 0.0),
+        point_(Point::zero(engine.problem().H(), engine.problem().F())),
+        product_(point_) {
     request_.loss_error = false;
     request_.second_moment = kappa_ > 0;
   }
@@ -51,6 +63,16 @@ class FlowField {
       return false;
     }
     Point& grad = evaluation_.grad;
+    if (half_step_ > 0) {
+      // Descent y' = y - gamma g follows dy/dtau = -g - (gamma/2) H g but for terms in gamma^2
+      // (the modified equation of Euler's method).
+      engine_.hessian_product(point, grad, product_);
+      grad.m += half_step_ * product_.m;
+      grad.R += half_step_ * product_.R;
+      grad.b += half_step_ * product_.b;
+      grad.v += half_step_ * product_.v;
+      if (!grad.all_finite()) return false;
+    }
     if (kappa_ > 0) {
       const Matrix half = grad.R * point.R.transpose();
       // Euler's step with the last term is the map: with G = grad_R E and its rate gamma,
@@ -71,8 +93,8 @@ class FlowField {
 
  private:
   Engine& engine_;
-  double kappa_, learning_rate_;
-  Point point_;
+  double kappa_, learning_rate_, half_step_;
+  Point point_, product_;
   Request request_;
   Evaluation evaluation_;
   std::int64_t evaluations_ = 0;
@@ -81,7 +103,7 @@ class FlowField {
 std::unique_ptr<Integrator> make_integrator(const FlowOptions& options, FlowField& flow,
                                             const Vector& y0) {
   const Field field = [&flow](const double* y, double* velocity) { return flow(y, velocity); };
-  if (options.integrator == "explicit") {
+  if (options.integrator == "explicit" || options.integrator == "first-order") {
     return make_explicit(field, y0, options.rtol, options.atol);
   }
   if (options.integrator == "implicit") {
@@ -118,19 +140,36 @@ std::string_view to_string(FlowOutcome outcome) {
   return "unknown";
 }
 
-void FlowOptions::check() const {
-  const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
+void FlowOptions::check_start() const {
   const auto not_negative = [](double x) { return x >= 0 && std::isfinite(x); };
   require_choice("init", init, {"noise", "point", "file"});
   if (init == "file" && init_from.empty()) {
     throw OptionError("flow.init_from", "", "init = \"file\" needs a result file to start from");
   }
   require(init_run >= 1, "init_run", init_run, "must be 1 or more");
-  require(not_negative(init_noise), "init_noise", init_noise, "must be finite and not negative");
+  if (init_from.empty()) {
+    require(init_run == 1, "init_run", init_run, "is the number of a run in init_from: give that");
+    if (init_time != "first") {
+      throw OptionError("flow.init_time", in_quotes(init_time),
+                        "is a time of a file, init_from: give that");
+    }
+  }
+  require(not_negative(noise()), "init_noise", noise(), "must be finite and not negative");
+  require(std::isfinite(init_v.value_or(1.0)), "init_v", init_v.value_or(1.0), "must be finite");
+  if (init_b && (init_b->rows() != 1 || init_b->cols() < 1 || !init_b->allFinite())) {
+    throw OptionError("flow.init_b", parameter_text(*init_b),
+                      "must be one finite number, or one for each head");
+  }
+}
+
+void FlowOptions::check() const {
+  const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
+  const auto not_negative = [](double x) { return x >= 0 && std::isfinite(x); };
+  check_start();
   require(positive(time), "time", time, "must be finite and positive");
   require(not_negative(gradient_tolerance), "gradient_tolerance", gradient_tolerance,
           "must be finite and not negative");
-  require_choice("integrator", integrator, {"euler", "explicit", "implicit", "map"});
+  require_choice("integrator", integrator, {"euler", "explicit", "implicit", "map", "first-order"});
   require(positive(step), "step", step, "must be finite and positive");
   require(rtol >= 1e-14 && rtol <= 0.1, "rtol", rtol, "must be from 1e-14 to 0.1");
   require(atol >= 1e-16 && atol <= 0.1, "atol", atol, "must be from 1e-16 to 0.1");
@@ -140,6 +179,12 @@ void FlowOptions::check() const {
     throw OptionError("flow.sampling", in_quotes(sampling),
                       "redrawn samples need integrator = \"euler\" or \"map\": adaptive steps "
                       "would chase the noise");
+  }
+  if (sampling == "redrawn" && !(time / step < kMostDraws)) {
+    throw OptionError("flow.step", fmt::format("{}", step),
+                      fmt::format("makes more than {} steps, as many as there are independent "
+                                  "draws of samples; take a larger step or a shorter time",
+                                  kMostDraws));
   }
   require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
   require_choice("spacing", spacing, {"linear", "log"});
@@ -164,14 +209,19 @@ std::vector<double> output_times(const FlowOptions& options) {
   return times;
 }
 
-Point initial_point(const Problem& problem, double noise, std::uint64_t seed) {
-  RandomStream stream({seed, Purpose::initial_point, 0}, 0);
-  Point point = Point::zero(problem.H(), problem.F());
-  for (double& x : point.m.reshaped<Eigen::RowMajor>()) x = noise * stream.normal();
-  for (double& x : point.R.reshaped<Eigen::RowMajor>()) x = noise * stream.normal();
-  point.R.diagonal().array() += problem.eta();
-  point.v = 1.0;
+Point noisy(Point point, double noise, std::uint64_t seed, std::uint64_t number) {
+  RandomStream stream({seed, Purpose::initial_point, 0}, number);
+  for (double& x : point.m.reshaped<Eigen::RowMajor>()) x += noise * stream.normal();
+  for (double& x : point.R.reshaped<Eigen::RowMajor>()) x += noise * stream.normal();
   return point;
+}
+
+Point initial_point(const Problem& problem, double noise, std::uint64_t seed,
+                    std::uint64_t number) {
+  Point point = Point::zero(problem.H(), problem.F());
+  point.R.diagonal().setConstant(problem.eta());
+  point.v = 1.0;
+  return noisy(std::move(point), noise, seed, number);
 }
 
 std::string FlowSummary::brief() const {
@@ -185,11 +235,27 @@ std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions e
     engine.tolerance =
         std::min(engine.tolerance, std::max(0.1 * options.gradient_tolerance, 1e-12));
   }
-  return make_engine(problem, engine, {&start, options.kappa > 0});
+  const bool noise = options.kappa > 0;
+  const bool exact =
+      engine.engine == "factorised" || (engine.engine == "auto" && engine.samples == 0);
+  if (!noise || !exact) return make_engine(problem, engine, {&start, noise});
+  EngineOptions without_samples = engine;
+  without_samples.samples = 0;
+  auto gradient = make_engine(problem, without_samples, {&start, false});
+  if (gradient->has_second_moment()) return gradient;
+  engine.engine = "qmc";
+  if (engine.samples == 0) {  // an error of kappa / sqrt(samples), up to 1e-3
+    const double wanted = 1e6 * options.kappa * options.kappa;
+    engine.samples = static_cast<std::int64_t>(
+        std::clamp(wanted, kFewestMoments, static_cast<double>(kDefaultSamples)));
+  }
+  return exact_with_samples(std::move(gradient), make_engine(problem, engine));
 }
 
-FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions& options,
-                           Trajectory& trajectory, const FlowObserver& observer) {
+namespace {
+
+/// What the engine can do of what the options ask for, and what fits into memory.
+void check_flow(const Engine& engine, const Point& start, const FlowOptions& options) {
   options.check();
   engine.problem().check(start);
   if (options.kappa > 0 && !engine.has_second_moment()) {
@@ -201,89 +267,161 @@ FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions
     throw OptionError("flow.sampling", in_quotes(options.sampling),
                       fmt::format("needs an engine with samples, not {}", engine.name()));
   }
-  engine.adapt(start);
-  const auto begin = std::chrono::steady_clock::now();
-  FlowField field(engine, options);
-  const Vector y0 = field.pack(start);
-  FlowSummary summary;
+  const double bytes = 8.0 * static_cast<double>(start.size() + 40) * options.outputs;
+  if (options.times.empty() && bytes > kMostBytes) {
+    throw OptionError("flow.outputs", fmt::format("{}", options.outputs),
+                      fmt::format("of {} numbers each would take {:.3g} GB; ask for fewer",
+                                  start.size(), 1e-9 * bytes));
+  }
+}
 
-  Evaluation evaluation;
-  const auto record = [&](double time, const double* y) {
-    const Point& point = field.unpack(y);
-    engine.evaluate(point, {.gradient_error = true}, evaluation);
-    field.count_evaluation();
-    trajectory.time.push_back(time);
-    trajectory.point.push_back(point);
-    trajectory.loss.push_back(evaluation.loss);
-    trajectory.loss_error.push_back(evaluation.loss_error);
-    trajectory.gradient_norm.push_back(evaluation.grad.norm());
-    trajectory.gradient_error.push_back(evaluation.grad_error.norm());
-  };
-  record(0.0, y0.data());
+/// One run: steps, and what is recorded along them.
+class FlowRun {
+ public:
+  FlowRun(Engine& engine, const Point& start, const FlowOptions& options, Trajectory& trajectory,
+          const FlowObserver& observer)
+      : engine_(engine),
+        options_(options),
+        trajectory_(trajectory),
+        observer_(observer),
+        field_(engine, options),
+        times_(output_times(options)),
+        y_(field_.pack(start)),
+        velocity_(y_.size()),
+        last_good_(y_) {}
 
-  const std::unique_ptr<Integrator> integrator = make_integrator(options, field, y0);
-  const std::vector<double> times = output_times(options);
-  std::size_t next = 1;  // times[0] = 0 is recorded
-  Vector y(y0.size()), velocity(y0.size()), last_good = y0;
-  double end = options.time;
-  const char* speed = options.kappa > 0 ? "speed |dy/dtau|" : "norm of the gradient";
+  FlowSummary run() {
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      record(0.0, y_.data());
+      integrator_ = make_integrator(options_, field_, y_);
+      while (step()) {
+      }
+    } catch (const Interrupted&) {
+      if (trajectory_.time.empty()) throw;
+      interrupted(trajectory_.time.back());
+    }
+    summary_.evaluations = field_.evaluations();
+    summary_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return std::move(summary_);
+  }
 
-  for (bool running = true; running;) {
-    const double before = integrator->time();
-    bool good = integrator->advance();
-    std::string why = good ? "" : integrator->why();
+ private:
+  void record(double time, const double* y) {
+    const Point& point = field_.unpack(y);
+    engine_.evaluate(point, {.gradient_error = true}, evaluation_);
+    field_.count_evaluation();
+    trajectory_.time.push_back(time);
+    trajectory_.point.push_back(point);
+    trajectory_.loss.push_back(evaluation_.loss);
+    trajectory_.loss_error.push_back(evaluation_.loss_error);
+    trajectory_.gradient_norm.push_back(evaluation_.grad.norm());
+    trajectory_.gradient_error.push_back(evaluation_.grad_error.norm());
+  }
+
+  void interrupted(double time) {
+    summary_.outcome = FlowOutcome::interrupted;
+    summary_.message = fmt::format("interrupted at tau = {:.6g}", time);
+    summary_.final_time = time;
+  }
+
+  bool goes_on(double time) const {
+    return !observer_ ||
+           observer_({time, field_.last_loss(), summary_.steps, field_.evaluations()});
+  }
+
+  void diverged(double before, const std::string& why) {
+    summary_.outcome = FlowOutcome::diverged;
+    summary_.message = fmt::format("the flow diverged after tau = {:.6g}: {}", before, why);
+    summary_.final_time = before;
+    if (trajectory_.time.back() < before) record(before, last_good_.data());
+  }
+
+  /// True if the flow has arrived; summary_ then says where.
+  bool arrived(double end) {
+    const char* speed = options_.kappa > 0 ? "speed |dy/dtau|" : "norm of the gradient";
+    if (integrator_->time() >= options_.time) {
+      summary_.outcome = FlowOutcome::reached_time;
+      summary_.message = fmt::format("stopped at tau = {:g}, as asked", options_.time);
+      if (options_.gradient_tolerance > 0) {
+        summary_.message += fmt::format("; the {}, about {:.3g}, is not below {:g}", speed,
+                                        integrator_->speed(), options_.gradient_tolerance);
+      }
+      return true;
+    }
+    if (options_.gradient_tolerance > 0 &&
+        integrator_->speed() < 2.0 * options_.gradient_tolerance &&
+        field_(y_.data(), velocity_.data()) && velocity_.norm() < options_.gradient_tolerance) {
+      summary_.outcome = FlowOutcome::stationary;
+      summary_.message = fmt::format("the {}, {:.3g}, is below {:g} at tau = {:.6g}", speed,
+                                     velocity_.norm(), options_.gradient_tolerance, end);
+      return true;
+    }
+    return false;
+  }
+
+  /// One step and what falls into it; false if it was the last one.
+  bool step() {
+    const double before = integrator_->time();
+    bool good = integrator_->advance();
+    std::string why = good ? "" : integrator_->why();
     if (good) {
-      integrator->state(integrator->time(), y.data());
-      good = y.allFinite() && y.cwiseAbs().maxCoeff() <= kDiverged;
+      integrator_->state(integrator_->time(), y_.data());
+      good = y_.allFinite() && y_.cwiseAbs().maxCoeff() <= kDiverged;
       if (!good) why = fmt::format("a coordinate passed {:g}", kDiverged);
     }
     if (!good) {
-      summary.outcome = FlowOutcome::diverged;
-      summary.message = fmt::format("the flow diverged after tau = {:.6g}: {}", before, why);
-      summary.final_time = before;
-      if (trajectory.time.back() < before) record(before, last_good.data());
-      break;
+      diverged(before, why);
+      return false;
     }
-    ++summary.steps;
-    last_good = y;
-    if (integrator->time() < options.time) engine.follow(field.unpack(y.data()));
+    ++summary_.steps;
+    last_good_ = y_;
+    if (integrator_->time() < options_.time) engine_.follow(field_.unpack(y_.data()));
 
-    end = std::min(integrator->time(), options.time);
-    if (integrator->time() >= options.time) {
-      running = false;
-      summary.outcome = FlowOutcome::reached_time;
-      summary.message = fmt::format("stopped at tau = {:g}, as asked", options.time);
-      if (options.gradient_tolerance > 0) {
-        summary.message += fmt::format("; the {}, about {:.3g}, is not below {:g}", speed,
-                                       integrator->speed(), options.gradient_tolerance);
+    const double end = std::min(integrator_->time(), options_.time);
+    summary_.final_time = end;
+    bool running = !arrived(end);
+    // A single step may pass many output times.
+    for (; next_ < times_.size() && times_[next_] <= end; ++next_) {
+      integrator_->state(times_[next_], y_.data());
+      record(times_[next_], y_.data());
+      if (times_[next_] < end && !goes_on(times_[next_])) {
+        interrupted(times_[next_]);
+        return false;
       }
-    } else if (options.gradient_tolerance > 0 &&
-               integrator->speed() < 2.0 * options.gradient_tolerance &&
-               field(y.data(), velocity.data()) && velocity.norm() < options.gradient_tolerance) {
+    }
+    if (running && !goes_on(end)) {
+      interrupted(end);
       running = false;
-      summary.outcome = FlowOutcome::stationary;
-      summary.message = fmt::format("the {}, {:.3g}, is below {:g} at tau = {:.6g}", speed,
-                                    velocity.norm(), options.gradient_tolerance, end);
     }
-    for (; next < times.size() && times[next] <= end; ++next) {
-      integrator->state(times[next], y.data());
-      record(times[next], y.data());
+    if (!running && trajectory_.time.back() < end) {
+      integrator_->state(end, y_.data());
+      record(end, y_.data());
     }
-    if (running && observer &&
-        !observer({end, field.last_loss(), summary.steps, field.evaluations()})) {
-      running = false;
-      summary.outcome = FlowOutcome::interrupted;
-      summary.message = fmt::format("interrupted at tau = {:.6g}", end);
-    }
-    if (!running && trajectory.time.back() < end) {
-      integrator->state(end, y.data());
-      record(end, y.data());
-    }
-    summary.final_time = end;
+    return running;
   }
-  summary.evaluations = field.evaluations();
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return summary;
+
+  Engine& engine_;
+  const FlowOptions& options_;
+  Trajectory& trajectory_;
+  const FlowObserver& observer_;
+  FlowField field_;
+  std::unique_ptr<Integrator> integrator_;
+  std::vector<double> times_;
+  std::size_t next_ = 1;  // times_[0] = 0 is recorded first
+  Vector y_, velocity_, last_good_;
+  Evaluation evaluation_;
+  FlowSummary summary_;
+};
+
+}  // namespace
+
+FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions& options,
+                           Trajectory& trajectory, const FlowObserver& observer) {
+  check_flow(engine, start, options);
+  engine.adapt(start);
+  return FlowRun(engine, start, options, trajectory, observer).run();
 }
 
 }  // namespace headflow

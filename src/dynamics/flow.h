@@ -13,6 +13,7 @@
 //   R R^T' = (R - gamma grad_R E) (R - gamma grad_R E)^T + gamma kappa E[ sum_l g_hl g_h'l ].
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,13 +24,17 @@ namespace headflow {
 
 /// The [flow] table of a configuration.
 struct FlowOptions {
-  std::string init = "noise";       ///< start: noise (the paper's initial law), point ([point]) or
-                                    ///< file (init_from, which implies it)
-  std::string init_from;            ///< result file to start from; empty: none
-  int init_run = 1;                 ///< number of the run in it
-  double init_noise = 0.01;         ///< standard deviation of the entries of m and of R - eta I
-  double time = 100.0;              ///< stop at this tau
-  double gradient_tolerance = 0.0;  ///< stop when |dy/dtau| is below; 0: never
+  std::string init = "noise";        ///< start: noise (the paper's initial law), point ([point]) or
+                                     ///< file (init_from, which implies it)
+  std::string init_from;             ///< result file to start from; empty: none
+  int init_run = 1;                  ///< number of the run in it
+  std::string init_time = "first";   ///< time in it: first, last or a number (the nearest there is)
+  std::optional<double> init_noise;  ///< standard deviation of what is added to m and R at the
+                                     ///< start; none: 0.01 from noise, 0 around a given point
+  std::optional<Matrix> init_b;      ///< b at the start, one number or H; none: 0, or the point's
+  std::optional<double> init_v;      ///< v at the start; none: 1, or the point's
+  double time = 100.0;               ///< stop at this tau
+  double gradient_tolerance = 0.0;   ///< stop when |dy/dtau| is below; 0: never
 
   std::string integrator = "explicit";  ///< euler, explicit, implicit or map
   double step = 0.02;                   ///< Euler's step; the learning rate gamma of map
@@ -45,6 +50,10 @@ struct FlowOptions {
 
   /// Throws OptionError for the first option that breaks a rule.
   void check() const;
+  /// Of those, the rules of the start alone.
+  void check_start() const;
+
+  double noise() const { return init_noise.value_or(init == "noise" ? 0.01 : 0.0); }
 };
 
 /// How a flow ended.
@@ -52,7 +61,7 @@ enum class FlowOutcome {
   reached_time,  ///< at the requested tau
   stationary,    ///< |dy/dtau| below the tolerance
   diverged,      ///< numbers too large, or the integrator could not go on
-  interrupted,   ///< the observer asked to stop
+  interrupted,   ///< the observer, or EngineOptions::go_on, asked to stop
 };
 std::string_view to_string(FlowOutcome outcome);
 
@@ -79,21 +88,32 @@ struct FlowProgress {
   double time, loss;
   std::int64_t steps, evaluations;
 };
-/// Called after every step; returning false stops the flow.
+/// Called after every step, and between output times that fall into one; returning false stops the
+/// flow.
 using FlowObserver = std::function<bool(const FlowProgress&)>;
 
 /// Output times: 0, then `outputs` of them up to `time`.
 std::vector<double> output_times(const FlowOptions& options);
 
-/// A point from the paper's initial law: m = N(0, s^2), R = eta I + N(0, s^2), b = 0, v = 1.
-Point initial_point(const Problem& problem, double noise, std::uint64_t seed);
+/// A point from the paper's initial law: m = N(0, s^2), R = eta I + N(0, s^2), b = 0, v = 1. Of
+/// each seed there are many, independent of each other and of those of other seeds; a flow takes
+/// number 0.
+Point initial_point(const Problem& problem, double noise, std::uint64_t seed,
+                    std::uint64_t number = 0);
+
+/// The same noise around any point.
+Point noisy(Point point, double noise, std::uint64_t seed, std::uint64_t number = 0);
 
 /// The engine for a flow: the tolerance is tightened to a tenth of flow.gradient_tolerance, which
-/// otherwise could not be told from the error, and `auto` chooses at the start.
+/// otherwise could not be told from the error, and `auto` chooses at the start. With kappa > 0,
+/// where `auto` (unless it is told how many samples) or `factorised` can do without samples, only
+/// the second moments are sampled: their error is multiplied by kappa.
 std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions engine,
                                          const FlowOptions& options, const Point& start);
 
-/// Integrates from `start`; appends to `trajectory` as it goes.
+/// Integrates from `start`; appends to `trajectory` as it goes. If the engine is stopped from
+/// within (EngineOptions::go_on), what was recorded before is kept; Interrupted is thrown only if
+/// there is nothing.
 FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions& options,
                            Trajectory& trajectory, const FlowObserver& observer = {});
 

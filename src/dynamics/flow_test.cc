@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::flow_test {
 namespace {
 
 using testing::engine_options;
@@ -140,6 +140,76 @@ TEST(Flow, TheObserverCanStopIt) {
   EXPECT_EQ(summary.outcome, FlowOutcome::interrupted);
   EXPECT_EQ(summary.steps, 30);
   EXPECT_NEAR(trajectory.time.back(), 0.6, 1e-12);
+}
+
+// Stopped from within an evaluation, also through the C of SUNDIALS: what was recorded is kept.
+TEST(Flow, StopsFromWithinAnEvaluation) {
+  const Problem problem = small_problem();
+  for (const char* integrator : {"euler", "explicit", "implicit"}) {
+    SCOPED_TRACE(integrator);
+    for (const int allowed : {0, 30, 200}) {
+      int asked = 0;
+      EngineOptions engine = engine_options(2000, 1);
+      engine.threads = 1;
+      const auto made = [&] {
+        engine.go_on = [&] { return ++asked <= allowed + 100'000; };
+        return make_engine(problem, engine);
+      }();
+      asked = 100'000;
+      Trajectory trajectory;
+      const auto integrate = [&] {
+        return integrate_flow(*made, initial_point(problem, 0.05, 1), options_for(integrator, 1000),
+                              trajectory);
+      };
+      if (allowed == 0) {
+        EXPECT_THROW(integrate(), Interrupted);
+        continue;
+      }
+      const FlowSummary summary = integrate();
+      EXPECT_EQ(summary.outcome, FlowOutcome::interrupted);
+      ASSERT_FALSE(trajectory.time.empty());
+      EXPECT_EQ(summary.final_time, trajectory.time.back());
+      EXPECT_EQ(trajectory.loss.size(), trajectory.time.size());
+    }
+  }
+}
+
+// One long step passes many output times: the observer is asked between them.
+TEST(Flow, TheObserverCanStopBetweenOutputsOfAStep) {
+  FlowOptions options = options_for("euler", 10);
+  options.step = 10;
+  options.outputs = 1000;
+  const Problem problem = small_problem();
+  const auto engine = make_engine(problem, engine_options(200, 1));
+  Trajectory trajectory;
+  const FlowSummary summary =
+      integrate_flow(*engine, initial_point(problem, 0.05, 1), options, trajectory,
+                     [&](const FlowProgress&) { return trajectory.time.size() < 7; });
+  EXPECT_EQ(summary.outcome, FlowOutcome::interrupted);
+  EXPECT_EQ(trajectory.time.size(), 7u);
+}
+
+TEST(Flow, WhatDoesNotFitIsRefused) {
+  FlowOptions options = options_for("euler", 10);
+  const Problem problem = small_problem();
+  const auto engine = make_engine(problem, engine_options(200, 1));
+  const auto refused = [&](const char* key) {
+    Trajectory trajectory;
+    try {
+      integrate_flow(*engine, initial_point(problem, 0.05, 1), options, trajectory,
+                     [](const FlowProgress&) { return false; });
+    } catch (const OptionError& e) {
+      EXPECT_EQ(e.key(), key);
+      return;
+    }
+    ADD_FAILURE() << key;
+  };
+  options.outputs = 9'999'999;
+  refused("flow.outputs");
+  options = options_for("euler", 1e6);
+  options.sampling = "redrawn";
+  options.step = 0.01;  // 10^8 draws: there are 2^24
+  refused("flow.step");
 }
 
 TEST(Flow, RedrawnSamplesAreReproducibleAndClose) {
@@ -323,4 +393,4 @@ TEST(Flow, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::flow_test

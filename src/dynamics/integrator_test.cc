@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace headflow {
+namespace headflow::integrator_test {
 namespace {
 
 // y' = -y^2 + ..., coupled and with a closed form: a damped rotation in the logarithm,
@@ -155,4 +155,4 @@ TEST(Integrator, AFieldThatIsNotFiniteIsReported) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::integrator_test

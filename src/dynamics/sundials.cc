@@ -5,7 +5,9 @@
 #include <sunmatrix/sunmatrix_dense.h>
 
 #include <cmath>
+#include <exception>
 #include <sundials/sundials_context.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "dynamics/integrator.h"
@@ -49,10 +51,20 @@ class SundialsIntegrator : public Integrator {
   }
 
  protected:
-  /// Right-hand side in SUNDIALS' form: 1 (recoverable, try a smaller step) if not finite.
+  /// Right-hand side in SUNDIALS' form: 1 (recoverable, try a smaller step) if not finite. What is
+  /// thrown must not pass through the library's C: it is kept, and thrown again by `rethrow`.
   static int right_hand_side(double /*time*/, N_Vector y, N_Vector out, void* self) {
-    const Field& field = static_cast<SundialsIntegrator*>(self)->field_;
-    return field(N_VGetArrayPointer(y), N_VGetArrayPointer(out)) ? 0 : 1;
+    auto* integrator = static_cast<SundialsIntegrator*>(self);
+    try {
+      return integrator->field_(N_VGetArrayPointer(y), N_VGetArrayPointer(out)) ? 0 : 1;
+    } catch (...) {
+      integrator->thrown_ = std::current_exception();
+      return -1;
+    }
+  }
+
+  void rethrow() {
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
 
   static void require(int flag, const char* what) {
@@ -68,6 +80,7 @@ class SundialsIntegrator : public Integrator {
   OwnedVector y_, scratch_;
   double time_ = 0;
   std::string why_;
+  std::exception_ptr thrown_;
 };
 
 class Explicit final : public SundialsIntegrator {
@@ -84,6 +97,7 @@ class Explicit final : public SundialsIntegrator {
 
   bool advance() override {
     const int flag = ERKStepEvolve(memory_, time_ + kHorizon, y_.get(), &time_, ARK_ONE_STEP);
+    rethrow();
     if (flag >= 0) return true;
     char* name = ERKStepGetReturnFlagName(flag);
     why_ = fmt::format("ARKODE could not take a step at tau = {:.6g} ({})", time_, name);
@@ -120,6 +134,7 @@ class Implicit final : public SundialsIntegrator {
 
   bool advance() override {
     const int flag = CVode(memory_, time_ + kHorizon, y_.get(), &time_, CV_ONE_STEP);
+    rethrow();
     if (flag >= 0) return true;
     char* name = CVodeGetReturnFlagName(flag);
     why_ = fmt::format("CVODE could not take a step at tau = {:.6g} ({})", time_, name);

@@ -8,7 +8,7 @@
 #include "support/problems.h"
 #include "support/reference_model.h"
 
-namespace headflow {
+namespace headflow::gradient_test {
 namespace {
 
 using testing::engine_options;
@@ -179,4 +179,4 @@ TEST(Gradient, SecondMoment) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::gradient_test

@@ -7,7 +7,7 @@
 
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::lemmas_test {
 namespace {
 
 using testing::engine_options;
@@ -133,4 +133,4 @@ TEST(Lemmas, A4FixedPointsAttract) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::lemmas_test

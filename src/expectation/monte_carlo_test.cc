@@ -9,7 +9,7 @@
 #include "support/each_target.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::monte_carlo_test {
 namespace {
 
 using testing::engine_options;
@@ -243,4 +243,4 @@ TEST(MonteCarlo, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::monte_carlo_test

@@ -10,7 +10,7 @@
 #include "support/problems.h"
 #include "support/reference_model.h"
 
-namespace headflow {
+namespace headflow::overlaps_test {
 namespace {
 
 using testing::Grid;
@@ -134,4 +134,4 @@ TEST(Overlaps, TheGradientIsInTheUsersOverlaps) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::overlaps_test

@@ -11,10 +11,7 @@
 namespace headflow {
 namespace {
 
-constexpr std::size_t kLongGroup = 1 << 20;     // numbers; such a group takes milliseconds
-constexpr std::size_t kRoundNumbers = 1 << 22;  // sums of blocks that are kept at once
 constexpr std::size_t kMostComponents = 64;
-constexpr int kMostRandomisations = 4096;
 /// Relevant tokens over which a single component is spread: one noise draw that serves several
 /// tokens costs less than it gains, up to a point. Measured error * sqrt(time) for 1, 2, 4 and 8
 /// tokens with a Gaussian prior and softmax, relative to one token:
@@ -27,15 +24,6 @@ constexpr int kSpread = 4;
 const GaussianMixture* summed_mixture(const Prior& prior) {
   const auto* mixture = dynamic_cast<const GaussianMixture*>(&prior);
   return mixture && mixture->components().size() <= kMostComponents ? mixture : nullptr;
-}
-
-int checked_randomisations(const EngineOptions& options) {
-  if (options.randomisations < 2 || options.randomisations > kMostRandomisations) {
-    throw OptionError(
-        "run.randomisations", fmt::format("{}", options.randomisations),
-        fmt::format("must be from 2 (an error needs two) to {}", kMostRandomisations));
-  }
-  return options.randomisations;
 }
 
 /// Points of a randomisation: samples / randomisations rounded up to a power of two, at least 8.

@@ -11,7 +11,7 @@
 #include "support/each_target.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::qmc_test {
 namespace {
 
 using testing::engine_options;
@@ -28,7 +28,7 @@ Problem make_problem(const std::string& activation, const std::string& prior, in
   if (!prior.ends_with(" atoms")) return Problem(problem_options(activation, prior, L, H, F));
   const int atoms = std::stoi(prior);
   ProblemOptions options = problem_options(activation, "discrete", L, H, F);
-  options.prior_parameters["points"] = Matrix::Random(atoms, F) * 2.0;
+  options.prior_parameters["points"] = testing::random_matrix(atoms, F, 1) * 2.0;
   options.prior_parameters["weights"] = Matrix::Constant(1, atoms, 1.0 / atoms);
   return Problem(options);
 }
@@ -334,4 +334,4 @@ TEST(Qmc, RefusesBadOptionsByName) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::qmc_test

@@ -48,6 +48,16 @@ void check_memory(const EngineOptions& options) {
   }
 }
 
+int checked_randomisations(const EngineOptions& options) {
+  constexpr int kMostRandomisations = 4096;
+  if (options.randomisations < 2 || options.randomisations > kMostRandomisations) {
+    throw OptionError(
+        "run.randomisations", fmt::format("{}", options.randomisations),
+        fmt::format("must be from 2 (an error needs two) to {}", kMostRandomisations));
+  }
+  return options.randomisations;
+}
+
 void set_weights_in_bits(const Point& point, Matrix& weights) {
   weights.resize(point.heads(), point.features() + point.heads());
   weights.leftCols(point.features()) = point.m * std::numbers::log2e;

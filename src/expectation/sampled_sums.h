@@ -7,6 +7,9 @@
 
 namespace headflow {
 
+inline constexpr std::size_t kLongGroup = 1 << 20;     ///< numbers; such a group takes milliseconds
+inline constexpr std::size_t kRoundNumbers = 1 << 22;  ///< sums of blocks that are kept at once
+
 /// Order of the accumulated numbers: the loss, then [m R] by rows, b, v, and the second moment.
 struct SumLayout {
   int H, F;
@@ -26,6 +29,7 @@ Matrix second_moment_of_sums(const SumLayout& layout, const Vector& values);
 std::int64_t checked_samples(const EngineOptions& options);  ///< kDefaultSamples for 0
 bool checked_single_precision(const EngineOptions& options);
 void check_memory(const EngineOptions& options);
+int checked_randomisations(const EngineOptions& options);  ///< of qmc
 
 /// [m R], H x (F+H), for scores in bits: see PlacementBatch.
 void set_weights_in_bits(const Point& point, Matrix& weights);

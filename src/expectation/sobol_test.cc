@@ -10,7 +10,7 @@
 
 #include "support/each_target.h"
 
-namespace headflow {
+namespace headflow::sobol_test {
 namespace {
 
 const StreamKey kKey{42, Purpose::test, 3};
@@ -150,4 +150,4 @@ TEST(Sobol, NormalsAreQuantilesOnEveryInstructionSet) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::sobol_test

@@ -1,21 +1,19 @@
 #include "experiments/measures.h"
 
-#include <array>
 #include <cmath>
-#include <sstream>
 
 #include "analysis/attention.h"
 #include "analysis/fixed_point.h"
 #include "analysis/phases.h"
 #include "analysis/pruning.h"
 #include "core/error.h"
+#include "experiments/measure_info.h"
 #include "sgd/limit.h"
 #include "theory/bayes.h"
 
 namespace headflow {
 namespace {
 
-constexpr int kSequences = 5;    // of attention
 constexpr int kFreshDraws = 16;  // of samples for the loss at the end
 
 /// The end of training.
@@ -29,16 +27,6 @@ struct End {
 };
 
 struct Stopped {};
-
-std::vector<std::string> split(const std::string& names) {
-  std::vector<std::string> out;
-  std::stringstream stream(names);
-  for (std::string name; std::getline(stream, name, ',');) {
-    std::erase(name, ' ');
-    out.push_back(name);
-  }
-  return out;
-}
 
 /// What several measures need is computed once.
 class Task {
@@ -56,6 +44,12 @@ class Task {
 
   void add(const std::string& name, const std::string& long_name, double value) {
     out_.push_back({name, long_name, {}, {}, {value}});
+  }
+  void add_whole(const std::string& name, const std::string& long_name,
+                 std::vector<std::string> dimensions, std::vector<std::size_t> shape,
+                 std::vector<double> values) {
+    add(name, long_name, std::move(dimensions), std::move(shape), std::move(values));
+    out_.back().whole = true;
   }
   void add(const std::string& name, const std::string& long_name,
            std::vector<std::string> dimensions, std::vector<std::size_t> shape,
@@ -89,6 +83,7 @@ class Task {
   void end_measure();
   void flow_measure();
   void sgd_measure();
+  std::vector<SgdState> sgd_starts(const Problem& problem) const;
   void phases_measure();
   void pruning_measure();
   void attention_measure();
@@ -115,7 +110,7 @@ End Task::end_by_newton() const {
           found.error_kind,
           found.gradient_norm,
           found.time,
-          static_cast<double>(found.index),
+          found.index ? *found.index : std::nan(""),
           found.converged};
 }
 
@@ -159,27 +154,35 @@ void Task::end_measure() {
   add("loss", "loss at the end of training", found.loss);
   add("loss_error", "error of the loss: " + found.error_kind, found.error);
   add("gradient_norm", "norm of the gradient at the end", found.gradient_norm);
-  add("converged", "1 if the gradient is below end.gradient", found.converged ? 1 : 0);
-  add("index", "negative eigenvalues of the Hessian at the end", found.index);
+  add_whole("converged", "1 if the gradient is below end.gradient", {}, {},
+            {found.converged ? 1.0 : 0.0});
+  add_whole("index", "negative eigenvalues of the Hessian at the end", {}, {}, {found.index});
   add("end_time", "training time of the flow", found.time);
   const Point point = problem_.frame().leave(found.point);
-  add("m", "overlaps of the heads with the hidden directions at the end", {"head", "feature"},
-      {H(), F()}, flat(point.m));
-  add("b", "biases at the end", {"head"}, {H()}, {point.b.begin(), point.b.end()});
+  add("m", "overlaps of the heads with the hidden directions at the end",
+      {"attention_head", "feature"}, {H(), F()}, flat(point.m));
+  add("b", "biases at the end", {"attention_head"}, {H()}, {point.b.begin(), point.b.end()});
   add("v", "scale at the end", point.v);
-  add("R_norm", "norm of a head's part orthogonal to the hidden directions at the end", {"head"},
-      {H()}, flat(point.R.rowwise().norm()));
+  add("R_norm", "norm of a head's part orthogonal to the hidden directions at the end",
+      {"attention_head"}, {H()}, flat(point.R.rowwise().norm()));
+}
+
+std::vector<SgdState> Task::sgd_starts(const Problem& problem) const {
+  if (session_.sgd.init == "law") {
+    return Sgd::starts(problem, session_.sgd, session_.engine.seed);
+  }
+  const Point point = session_.point.make(problem_);
+  return {state_with(problem_.p(), problem_.frame().leave(point).m, point.R, point.b, point.v)};
 }
 
 void Task::sgd_measure() {
   ProblemOptions without_p = session_.problem;
-  without_p.p.reset();  // drawn with the start
+  without_p.p.reset();  // part of the start
   const Problem problem(without_p);
-  const auto starts = Sgd::starts(problem, session_.sgd, session_.engine.seed);
+  const auto starts = sgd_starts(problem);
   Sgd sgd(problem, session_.sgd, session_.engine.seed, 1, starts);
   while (!sgd.finished()) {
-    sgd.advance();
-    if (!go_on_()) throw Stopped();
+    if (!sgd.advance(go_on_) || !go_on_()) throw Stopped();
   }
   const std::vector<SgdRecord>& records = sgd.recorded().front();
   std::vector<std::int64_t> steps = sgd.output_steps();
@@ -199,10 +202,11 @@ void Task::sgd_measure() {
   add("tau", "training time", {"time"}, {n}, times);
   add("sgd_loss_t", "loss of a batch of SGD", {"time"}, {n}, batch);
   add("sgd_loss_t_error", "its standard error", {"time"}, {n}, batch_error);
-  add("sgd_m_t", "overlaps with the hidden directions, SGD", {"time", "head", "feature"},
+  add("sgd_m_t", "overlaps with the hidden directions, SGD", {"time", "attention_head", "feature"},
       {n, H(), F()}, m);
-  add("sgd_q_t", "overlaps of heads, SGD", {"time", "head", "head2"}, {n, H(), H()}, q);
-  for (const std::string& name : split(session_.theory)) {
+  add("sgd_q_t", "overlaps of heads, SGD", {"time", "attention_head", "other_head"}, {n, H(), H()},
+      q);
+  for (const std::string& name : checked_limits(session_.theory)) {
     const Limit limit =
         make_limit(session_.problem, session_.engine, session_.sgd, records.front().state, steps,
                    {name, session_.compare_rtol, session_.compare_atol});
@@ -220,9 +224,10 @@ void Task::sgd_measure() {
     const std::string end = name == "flow" ? "" : "_" + name;
     add("loss_t" + end, "loss along the " + name + " from the same start", {"time"}, {k}, run.loss);
     add("loss_t_error" + end, "its error", {"time"}, {k}, run.loss_error);
-    add("m_t" + end, "overlaps with the hidden directions, " + name, {"time", "head", "feature"},
-        {k, H(), F()}, m);
-    add("q_t" + end, "overlaps of heads, " + name, {"time", "head", "head2"}, {k, H(), H()}, q);
+    add("m_t" + end, "overlaps with the hidden directions, " + name,
+        {"time", "attention_head", "feature"}, {k, H(), F()}, m);
+    add("q_t" + end, "overlaps of heads, " + name, {"time", "attention_head", "other_head"},
+        {k, H(), H()}, q);
   }
 }
 
@@ -241,10 +246,11 @@ void Task::flow_measure() {
   add("tau", "training time", {"time"}, {n}, run.time);
   add("loss_t", "loss along the flow", {"time"}, {n}, run.loss);
   add("loss_t_error", "its error", {"time"}, {n}, run.loss_error);
-  add("m_t", "overlaps along the flow", {"time", "head", "feature"}, {n, H(), F()}, m);
-  add("b_t", "biases along the flow", {"time", "head"}, {n, H()}, b);
+  add("m_t", "overlaps along the flow", {"time", "attention_head", "feature"}, {n, H(), F()}, m);
+  add("b_t", "biases along the flow", {"time", "attention_head"}, {n, H()}, b);
   add("v_t", "scale along the flow", {"time"}, {n}, v);
-  add("R_norm_t", "norms of the orthogonal parts along the flow", {"time", "head"}, {n, H()}, r);
+  add("R_norm_t", "norms of the orthogonal parts along the flow", {"time", "attention_head"},
+      {n, H()}, r);
 }
 
 void Task::phases_measure() {
@@ -268,10 +274,10 @@ void Task::phases_measure() {
   for (const std::vector<int>& of_head : sign_patterns(run.point.back(), directions)) {
     signs.insert(signs.end(), of_head.begin(), of_head.end());
   }
-  add("excursions", "heads that change sides along an eigenvector (beyond 0.3)", {"direction"},
-      {F()}, crossings);
-  add("signs", "sign of a head along an eigenvector at the end of the flow", {"head", "direction"},
-      {H(), F()}, signs);
+  add_whole("excursions", "heads that change sides along an eigenvector (beyond 0.3)",
+            {"direction"}, {F()}, crossings);
+  add_whole("signs", "sign of a head along an eigenvector at the end of the flow",
+            {"attention_head", "direction"}, {H(), F()}, signs);
 }
 
 void Task::pruning_measure() {
@@ -284,28 +290,33 @@ void Task::pruning_measure() {
   }
   add("pruned_loss", "loss after greedily removing 0, 1, ... heads", {"removed"}, {H()}, loss);
   add("pruned_loss_error", "its error", {"removed"}, {H()}, error);
-  add("removed_head", "number of the head that is removed; 0: none", {"removed"}, {H()}, removed);
+  add_whole("removed_head", "number of the head that is removed; 0: none", {"removed"}, {H()},
+            removed);
 }
 
 void Task::attention_measure() {
   const auto L = static_cast<std::size_t>(problem_.L());
   std::vector<double> maps, relevant;
   for (const AttentionMap& map :
-       attention_maps(problem_, end().point, kSequences, session_.engine.seed)) {
+       attention_maps(problem_, end().point, kAttentionSequences, session_.engine.seed)) {
     maps.insert(maps.end(), map.attention.data(), map.attention.data() + map.attention.size());
     relevant.push_back(map.relevant + 1);
   }
-  add("attention", "attention of each head on each token", {"sequence", "head", "token"},
-      {kSequences, H(), L}, maps);
-  add("relevant", "number of the relevant token", {"sequence"}, {kSequences}, relevant);
+  add("attention", "attention of each head on each token", {"sequence", "attention_head", "token"},
+      {kAttentionSequences, H(), L}, maps);
+  add_whole("relevant", "number of the relevant token", {"sequence"}, {kAttentionSequences},
+            relevant);
 }
 
 void Task::measure(const std::string& name) {
   if (name == "end") {
     end_measure();
   } else if (name == "bayes") {
-    const BayesRisk risk = bayes_risk(
-        problem_, {.tolerance = std::max(session_.engine.tolerance, 1e-9), .threads = 1});
+    const BayesRisk risk =
+        bayes_risk(problem_, {.tolerance = std::max(session_.engine.tolerance, 1e-9),
+                              .seed = session_.engine.seed,
+                              .threads = 1,
+                              .go_on = go_on_});
     add("bayes", "Bayes risk", risk.risk);
     add("bayes_error", "error of the risk: " + risk.error_kind, risk.error);
   } else if (name == "flow") {
@@ -320,30 +331,14 @@ void Task::measure(const std::string& name) {
     const Matrix q = end().point.q();
     const Vector norm = q.diagonal().cwiseSqrt();
     const Matrix cosine = (q.array() / (norm * norm.transpose()).array()).matrix();
-    add("similarity", "cosine of the angle between two heads at the end", {"head", "head2"},
-        {H(), H()}, flat(cosine));
+    add("similarity", "cosine of the angle between two heads at the end",
+        {"attention_head", "other_head"}, {H(), H()}, flat(cosine));
   } else if (name == "attention") {
     attention_measure();
   }
 }
 
-constexpr std::array kMeasures = {"end",    "bayes",   "flow",       "sgd",
-                                  "phases", "pruning", "similarity", "attention"};
-
 }  // namespace
-
-bool is_measure(const std::string& name) {
-  for (const char* one : kMeasures) {
-    if (name == one) return true;
-  }
-  return false;
-}
-
-std::string measure_names() {
-  std::string out;
-  for (const char* one : kMeasures) out += (out.empty() ? "" : ", ") + std::string(one);
-  return out;
-}
 
 std::optional<std::vector<Quantity>> measure_task(const Session& session,
                                                   const std::vector<std::string>& measures,
@@ -353,6 +348,8 @@ std::optional<std::vector<Quantity>> measure_task(const Session& session,
     for (const std::string& name : measures) task.measure(name);
     return task.take();
   } catch (const Stopped&) {
+    return std::nullopt;
+  } catch (const Interrupted&) {
     return std::nullopt;
   }
 }

@@ -8,19 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "core/parallel.h"
 #include "io/session.h"
 
 namespace headflow {
 
 struct Quantity {
   std::string name, long_name;
-  std::vector<std::string> dimensions;  ///< its own: head, feature, time, ...
+  std::vector<std::string> dimensions;  ///< its own: attention_head, feature, time, ...
   std::vector<std::size_t> shape;
-  std::vector<double> values;  ///< rows first
+  std::vector<double> values;  ///< rows first; NaN: unknown
+  bool whole = false;          ///< the values are whole numbers, or unknown
 };
-
-/// Asked now and then; false stops.
-using GoOn = std::function<bool()>;
 
 /// Measures by name:
 ///   end         where training ends (E^infinity), by end.search: fixed_point.h, or the flow until
@@ -36,8 +35,5 @@ using GoOn = std::function<bool()>;
 std::optional<std::vector<Quantity>> measure_task(const Session& session,
                                                   const std::vector<std::string>& measures,
                                                   const GoOn& go_on);
-
-bool is_measure(const std::string& name);
-std::string measure_names();  ///< "end, bayes, ..."
 
 }  // namespace headflow

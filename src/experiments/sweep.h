@@ -2,51 +2,56 @@
 
 // Runs the tasks of a sweep and puts what they measure into one file whose dimensions are the axes.
 //
-// Every finished task is kept at once in a file of its own in the folder OUTPUT.tasks, so that a
-// sweep that was stopped or killed goes on where it was; the folder is removed when the result has
-// been written. It belongs to one configuration of one version of the program.
+// Every finished task is kept at once in a file of its own in the folder OUTPUT.tasks
+// (task_store.h), so that a sweep that was stopped or killed goes on where it was, and one that is
+// changed computes only what is new. One process at a time works on an output.
 
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "experiments/measures.h"
-#include "experiments/sweep_plan.h"
+#include "experiments/sweep_file.h"
 
 namespace headflow {
 
-struct SweepOptions {
-  std::string file;    ///< configuration file with the table [sweep]
+struct SweepJob {
+  SweepFile file;
   std::string output;  ///< result file
   std::string command_line;
-  std::string label;     ///< before the text about a task
-  bool replace = false;  ///< a result of another configuration or version is replaced, not refused
-  /// Sets keys that win over the file (flags), in every task before the axes are applied.
-  std::function<void(Session&)> override_keys;
-};
-
-struct SweepJob {
-  SweepPlan plan;
-  SweepOptions options;
+  std::string label;       ///< before the text about a task
+  bool replace = false;    ///< whatever stands in the way of the result is replaced, not refused
+  bool keep_tasks = true;  ///< OUTPUT.tasks stays when the result is written
 };
 
 struct SweepOutcome {
   std::size_t tasks = 0, done = 0;
   std::size_t kept = 0;    ///< of these, from an earlier run
-  std::size_t shared = 0;  ///< that another sweep computes
+  std::size_t shared = 0;  ///< that another sweep, or another task of this one, computes
   double seconds = 0;      ///< of all tasks done, one after the other
   bool up_to_date = false;
 };
 
-/// Told the tasks done (those kept included), their number and a text about the last.
-using SweepObserver = std::function<void(std::size_t, std::size_t, const std::string&)>;
+struct SweepProgress {
+  std::size_t done = 0, tasks = 0;  ///< those kept included
+  std::size_t computed = 0;         ///< of these, now
+  std::string last;                 ///< about the last task done; empty at first
+  double seconds = 0;               ///< since the tasks began
+  double left = 0;                  ///< seconds that the rest will take, about
+};
 
-/// Tasks of all sweeps together, `threads` at the same time (0: one a core); a task that several
-/// sweeps have in common is computed once. Numbers do not depend on the number of threads. Throws
-/// Error before anything is computed if a task's configuration is wrong, or if OUTPUT or
-/// OUTPUT.tasks belong to another configuration. `go_on` is asked all the time; false stops, and
-/// loses the tasks in flight.
-std::vector<SweepOutcome> run_sweeps(const std::vector<SweepJob>& jobs, int threads,
-                                     const SweepObserver& observer, const GoOn& go_on);
+struct SweepWatch {
+  std::function<void(const SweepProgress&)> progress;  ///< once a second or so, never twice at once
+  std::function<void(const std::string&)> note;        ///< something that a user should know
+  GoOn go_on;                                          ///< asked all the time; false stops
+};
+
+/// Tasks of all sweeps together, `threads` at the same time (0: one a core), those first that are
+/// expected to take longest; a task that several sweeps have in common is computed once. Numbers do
+/// not depend on the number of threads. Throws Error before anything is computed if a task's
+/// configuration is wrong, if OUTPUT is something else than a result that shares tasks with this
+/// one, or if another process works on it. What is stopped loses the tasks in flight.
+std::vector<SweepOutcome> run_sweeps(std::vector<SweepJob> jobs, int threads,
+                                     const SweepWatch& watch);
 
 }  // namespace headflow

@@ -1,15 +1,33 @@
 #pragma once
 
-// The result of a sweep: one netCDF file whose first dimensions are the axes.
+// A configuration file with a table [sweep], as it was when it was read: everything that follows
+// is computed from this value, whatever becomes of the file.
+
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "experiments/sweep_plan.h"
-#include "experiments/task_store.h"
-#include "io/result_file.h"
 
 namespace headflow {
 
-/// Arrays of all tasks as one, padded with NaN where a task's is smaller. Throws FileError.
-void write_sweep(const std::string& path, const SweepPlan& plan,
-                 const std::vector<TaskResult>& tasks, const Provenance& provenance);
+struct SweepFile {
+  std::string path;
+  std::string text;  ///< all of it
+  SweepPlan plan;
+  Configuration base;         ///< the file and the flags; the axes come on top
+  bool point_is_set = false;  ///< [point] by a flag or by an axis
+  std::string drawing;        ///< [figure] drawing, if there is one
+};
+
+/// Keys that were given as flags, and their texts.
+using Flags = std::vector<std::pair<std::string, std::string>>;
+
+/// Reads the file once. A flag wins over the file; beside an axis of the same key it is refused.
+/// Throws FileError, and Error with file and line.
+SweepFile read_sweep_file(const std::string& path, const Flags& flags = {});
+
+/// Throws Error if an axis cannot have that name in a result with these measures.
+void check_axis_name(const std::string& name, const std::vector<std::string>& measures);
 
 }  // namespace headflow

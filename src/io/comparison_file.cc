@@ -68,14 +68,14 @@ void write_comparison(const std::string& path, const Problem& problem, const Sgd
     return theory.runs[run].point[i];
   };
   const auto number = [](double x) { return Matrix(Matrix::Constant(1, 1, x)); };
-  file.variable("m_theory", {"theory", "run", "time", "head", "feature"},
+  file.variable("m_theory", {"theory", "run", "time", "attention_head", "feature"},
                 collect(H * F, [&](auto&... at) { return point(at...).m; }),
                 described("m by the theory, from the start of the run"));
-  file.variable("q_theory", {"theory", "run", "time", "head", "head2"},
+  file.variable("q_theory", {"theory", "run", "time", "attention_head", "other_head"},
                 collect(H * H, [](const Theory& theory, std::size_t run,
                                   std::size_t i) { return theory.q[run][i]; }),
                 described("q by the theory"));
-  file.variable("b_theory", {"theory", "run", "time", "head"},
+  file.variable("b_theory", {"theory", "run", "time", "attention_head"},
                 collect(H, [&](auto&... at) { return Matrix(point(at...).b.transpose()); }),
                 described("b by the theory"));
   file.variable("v_theory", {"theory", "run", "time"},

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "core/error.h"
+#include "core/suggest.h"
+#include "io/parse_numbers.h"
 
 namespace headflow {
 namespace {
@@ -23,7 +26,7 @@ std::string row_text(const Matrix& value, Eigen::Index row) {
 }
 
 [[noreturn]] void wrong_kind(const Key& key, const Value& value, std::string_view kind) {
-  throw OptionError(key.full_name(), toml_text(value), fmt::format("must be {}", kind));
+  throw OptionError(key.full_name(), shortened(toml_text(value)), fmt::format("must be {}", kind));
 }
 
 std::int64_t as_integer(const Key& key, const Value& value) {
@@ -36,85 +39,35 @@ std::int64_t as_integer(const Key& key, const Value& value) {
 
 double as_number(const Key& key, const Value& value) {
   if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
-  if (const auto* x = std::get_if<double>(&value)) return *x;
-  wrong_kind(key, value, "a number");
+  const auto* x = std::get_if<double>(&value);
+  if (x && std::isfinite(*x)) return *x;
+  wrong_kind(key, value, x ? "a finite number" : "a number");
 }
 
 Matrix as_matrix(const Key& key, const Value& value) {
-  if (const auto* m = std::get_if<Matrix>(&value)) return *m;
+  if (const auto* m = std::get_if<Matrix>(&value)) {
+    if (m->size() == 0) wrong_kind(key, value, "one number or more, not an empty list");
+    if (!m->allFinite()) wrong_kind(key, value, "finite numbers");
+    return *m;
+  }
   if (std::holds_alternative<bool>(value) || std::holds_alternative<std::string>(value)) {
-    wrong_kind(key, value, "numbers: 1.0, [1.0, 2.0] or [[1.0, 2.0], [3.0, 4.0]]");
+    wrong_kind(key, value,
+               "numbers: 1.0, [1.0, 2.0] or [[1.0, 2.0], [3.0, 4.0]]; on the command line 1,2;3,4, "
+               "separated by commas, rows by semicolons");
   }
   return Matrix::Constant(1, 1, as_number(key, value));
 }
 
-double parse_number(const std::string& text, bool& good) {
-  std::size_t used = 0;
-  double x = 0;
-  try {
-    x = std::stod(text, &used);
-  } catch (const std::exception&) {
-    good = false;
-    return 0;
-  }
-  good = good && text.find_first_not_of(" \t", used) == std::string::npos;
-  return x;
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-/// "1,2;3,4" or, as in a file, "[[1, 2], [3, 4]]" as a matrix.
-Value parse_matrix(const std::string& text) {
-  std::string plain;
-  for (const char c : text) {
-    if (c == ' ' || c == '[') continue;
-    if (c == ',' && plain.ends_with(']')) {
-      plain.back() = ';';
-    } else {
-      plain += c;
-    }
-  }
-  while (plain.ends_with(']')) plain.pop_back();
-  const std::vector<std::string> rows = split(plain, ';');
-  const std::size_t columns = split(rows.front(), ',').size();
-  Matrix out(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(columns));
-  bool good = true;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::vector<std::string> entries = split(rows[i], ',');
-    if (entries.size() != columns) return text;
-    for (std::size_t j = 0; j < columns; ++j) {
-      out(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
-          parse_number(entries[j], good);
-    }
-  }
-  if (!good) return text;
-  return out;
-}
-
+/// What is no number stays a text, for the message.
 Value parse_text(ValueKind kind, const std::string& text) {
   if (kind == ValueKind::text) return text;
-  if (kind == ValueKind::matrix) return parse_matrix(text);
-  if (kind == ValueKind::integer && text.find_first_not_of("+-0123456789") == std::string::npos) {
-    try {
-      return static_cast<std::int64_t>(std::stoll(text));
-    } catch (const std::exception&) {
-      return text;
-    }
+  if (kind == ValueKind::matrix) {
+    if (auto matrix = parse_matrix(text)) return *std::move(matrix);
+    return text;
   }
-  bool good = true;
-  const double x = parse_number(text, good);
-  if (!good) return text;
-  return x;
+  if (const auto i = parse_integer(text); i && kind == ValueKind::integer) return *i;
+  if (const auto x = parse_number(text)) return *x;
+  return text;
 }
 
 }  // namespace
@@ -128,7 +81,11 @@ std::string toml_text(const Value& value) {
       std::string text = "\"";
       for (const char c : s) {
         if (c == '"' || c == '\\') text += '\\';
-        text += c;
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+          text += fmt::format("\\u{:04X}", static_cast<int>(c));
+        } else {
+          text += c;
+        }
       }
       return text + "\"";
     }
@@ -137,6 +94,11 @@ std::string toml_text(const Value& value) {
       if (m.rows() == 1) return row_text(m, 0);
       std::string text;
       for (Eigen::Index i = 0; i < m.rows(); ++i) text += (i ? ", " : "") + row_text(m, i);
+      return "[" + text + "]";
+    }
+    std::string operator()(const std::vector<std::string>& names) const {
+      std::string text;
+      for (const std::string& name : names) text += (text.empty() ? "" : ", ") + (*this)(name);
       return "[" + text + "]";
     }
   };
@@ -157,6 +119,16 @@ void Keys::add(const std::string& section, const std::string& name, std::string&
   key.set = [&target, key](const Value& value) {
     if (!std::holds_alternative<std::string>(value)) wrong_kind(key, value, "text in quotes");
     target = std::get<std::string>(value);
+  };
+  insert(std::move(key));
+}
+
+void Keys::add_text_or_number(const std::string& section, const std::string& name,
+                              std::string& target, const std::string& help) {
+  Key key{section, name, help, ValueKind::text, {}, [&target] { return toml_text(target); }};
+  key.set = [&target, key](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    target = text ? *text : fmt::format("{}", as_number(key, value));
   };
   insert(std::move(key));
 }
@@ -228,11 +200,30 @@ void Keys::add(const std::string& section, const std::string& name,
   insert(std::move(key));
 }
 
+void Keys::add(const std::string& section, const std::string& name,
+               std::vector<std::string>& target, const std::string& help) {
+  Key key{section, name, help, ValueKind::text, {}, [&target] { return toml_text(target); }};
+  key.set = [&target, key](const Value& value) {
+    if (const auto* names = std::get_if<std::vector<std::string>>(&value)) {
+      target = *names;
+      return;
+    }
+    if (!std::holds_alternative<std::string>(value)) wrong_kind(key, value, "names in quotes");
+    target.clear();
+    std::stringstream names(std::get<std::string>(value));
+    for (std::string one; std::getline(names, one, ',');) {
+      const std::size_t first = one.find_first_not_of(' ');
+      const std::size_t last = one.find_last_not_of(' ');
+      target.push_back(first == std::string::npos ? "" : one.substr(first, last - first + 1));
+    }
+  };
+  insert(std::move(key));
+}
+
 const Key* Keys::find(std::string_view full_name) const {
-  for (const Key& key : keys_) {
-    if (key.full_name() == full_name) return &key;
-  }
-  return nullptr;
+  const std::size_t dot = full_name.find('.');
+  if (dot == std::string_view::npos) return nullptr;
+  return find(full_name.substr(0, dot), full_name.substr(dot + 1));
 }
 
 const Key* Keys::find(std::string_view section, std::string_view name) const {
@@ -256,12 +247,14 @@ std::string Keys::origin(const std::string& full_name) const {
   return it == origins_.end() ? "" : it->second;
 }
 
-std::string Keys::toml(const std::vector<std::string>& sections) const {
+std::string Keys::toml(const std::vector<std::string>& sections,
+                       const std::vector<std::string>& left_out) const {
   std::string out;
   for (const std::string& section : sections) {
     std::string body;
     for (const Key& key : keys_) {
       if (key.section != section) continue;
+      if (!left_out.empty() && std::ranges::count(left_out, key.full_name()) > 0) continue;
       if (const std::string value = key.show(); !value.empty()) {
         body += fmt::format("{} = {}\n", key.name, value);
       }

@@ -18,7 +18,8 @@
 namespace headflow {
 
 /// A value as written in a file or on the command line.
-using Value = std::variant<std::int64_t, double, bool, std::string, Matrix>;
+using Value =
+    std::variant<std::int64_t, double, bool, std::string, Matrix, std::vector<std::string>>;
 
 enum class ValueKind { integer, number, text, matrix };
 
@@ -39,6 +40,9 @@ class Keys {
  public:
   void add(const std::string& section, const std::string& name, std::string& target,
            const std::string& help);
+  /// A text that may also be written as a number: init_time = "last" or 12.5.
+  void add_text_or_number(const std::string& section, const std::string& name, std::string& target,
+                          const std::string& help);
   void add(const std::string& section, const std::string& name, int& target,
            const std::string& help);
   void add(const std::string& section, const std::string& name, std::int64_t& target,
@@ -53,6 +57,9 @@ class Keys {
            const std::string& help);
   void add(const std::string& section, const std::string& name,
            std::map<std::string, Matrix, std::less<>>& target, const std::string& help);
+  /// Names: ["flow", "map"] in a file, or as one text, "flow,map".
+  void add(const std::string& section, const std::string& name, std::vector<std::string>& target,
+           const std::string& help);
 
   const std::vector<Key>& all() const { return keys_; }
 
@@ -69,8 +76,10 @@ class Keys {
   /// Where a key was set ("fig2.toml:3", "--tokens"); empty if nowhere.
   std::string origin(const std::string& full_name) const;
 
-  /// All values of the given sections, as a configuration file that reproduces them.
-  std::string toml(const std::vector<std::string>& sections) const;
+  /// All values of the given sections, but for the keys `left_out`, as a configuration file that
+  /// reproduces them.
+  std::string toml(const std::vector<std::string>& sections,
+                   const std::vector<std::string>& left_out = {}) const;
 
  private:
   void insert(Key key);

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "io/session.h"
 
-namespace headflow {
+namespace headflow::keys_test {
 namespace {
 
 class KeysTest : public ::testing::Test {
@@ -66,6 +66,53 @@ TEST_F(KeysTest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(read("[problem]\ntokens = \n").substr(0, 3), ":2:");
 }
 
+TEST_F(KeysTest, AnEmptyFileSetsNothing) {
+  EXPECT_EQ(read(""), "");
+  EXPECT_EQ(read("# only a remark"), "");
+}
+
+TEST_F(KeysTest, EmptyListsAndNonFiniteNumbers) {
+  for (const char* key : {"nu", "p", "points", "covariance", "mean"}) {
+    for (const char* bad : {"[]", "[[]]", "[[], []]", "nan", "[1.0, inf]", "[[]"}) {
+      EXPECT_NE(read(fmt::format("[problem]\n{} = {}\n", key, bad)), "") << key << bad;
+    }
+  }
+  EXPECT_NE(read("[problem]\nnu = []\n").find("empty list"), std::string::npos);
+  for (const Key& key : session.keys.all()) {
+    if (key.kind != ValueKind::number) continue;
+    for (const char* bad : {"nan", "inf", "-inf"}) {
+      EXPECT_NE(read(fmt::format("[{}]\n{} = {}\n", key.section, key.name, bad)), "")
+          << key.full_name();
+    }
+  }
+}
+
+// Recursion over the parts of a name took the stack.
+TEST_F(KeysTest, DeepNamesAreRefused) {
+  std::string deep = "a";
+  for (int i = 0; i < 50'000; ++i) deep += ".a";
+  for (const std::string& text :
+       {"[" + deep + "]\n", deep + " = 1\n", "x = {" + deep + " = 1}\n", "[[" + deep + "]]\n"}) {
+    EXPECT_NE(read(text).find("parts"), std::string::npos);
+  }
+  const std::string brackets = "x = " + std::string(50'000, '[') + std::string(50'000, ']') + "\n";
+  EXPECT_NE(read(brackets), "");
+  // Dots in texts, remarks and numbers are none of names.
+  EXPECT_EQ(read("# " + deep + "\n[problem]\nactivation = \"" + deep +
+                 "\"\nnu = [1.5, 2.5]\n"
+                 "mean = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, "
+                 "1.5, 1.6, 1.7, 1.8]\nprior = \"\"\"" +
+                 deep + "\n" + deep + "\"\"\"\n"),
+            "");
+  EXPECT_LT(read("[problem]\n" + std::string(1'000'000, 'x') + " = 1\n").size(), 1000u);
+}
+
+TEST_F(KeysTest, FoldersAndEndlessFilesAreRefused) {
+  for (const char* bad : {"/", "/dev/zero"}) {
+    EXPECT_THROW(session.keys.read_file(bad), FileError) << bad;
+  }
+}
+
 TEST_F(KeysTest, FlagsAreParsedLikeFiles) {
   for (const Key& key : session.keys.all()) {
     if (key.name == "nu") session.keys.set_text(key, "2,1.5", "--nu");
@@ -109,4 +156,4 @@ TEST_F(KeysTest, FlagsAreUnique) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::keys_test

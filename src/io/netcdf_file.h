@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,27 +27,41 @@ class NetcdfWriter {
                 const std::vector<double>& values, const Attributes& attributes);
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<int>& values, const Attributes& attributes);
+  void variable(const std::string& name, const std::vector<std::string>& dimensions,
+                const std::vector<std::int64_t>& values, const Attributes& attributes);
 
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<std::string>& values, const Attributes& attributes);
+  /// Whole numbers, as 32-bit integers; NaN is unknown. If any is, the variable has a _FillValue.
+  void whole_variable(const std::string& name, const std::vector<std::string>& dimensions,
+                      const std::vector<double>& values, const Attributes& attributes);
 
   void attribute(const std::string& name, const std::string& value);
   void attribute(const std::string& name, double value);
   void attribute(const std::string& name, long long value);
+  void attribute(const std::string& name, std::uint64_t value);
 
-  /// Throws FileError. The writer is spent afterwards.
+  /// Adds the attribute `checksum` over all variables: names, shapes and values. Throws FileError.
+  /// The writer is spent afterwards.
   void write(const std::string& path);
+  /// What `write` would write.
+  std::vector<char> content();
 
  private:
   int define(const std::string& name, const std::vector<std::string>& dimensions, int type,
              const Attributes& attributes);
   int id_ = -1;
+  std::map<std::string, std::uint64_t> checksums_;  ///< of the variables
 };
 
-/// A netCDF file opened for reading. Everything throws FileError, naming the file.
+/// A netCDF file opened for reading: a regular file, never an address. Everything throws FileError,
+/// naming the file. No more memory is taken than the file is large, whatever sizes it claims.
+/// Dimensions that older formats called otherwise (head, head2) go by their names of today.
 class NetcdfReader {
  public:
   explicit NetcdfReader(const std::string& path);
+  /// A file that is in memory already; `path` is for messages.
+  NetcdfReader(const std::string& path, std::vector<char> content);
   ~NetcdfReader();
   NetcdfReader(const NetcdfReader&) = delete;
   NetcdfReader& operator=(const NetcdfReader&) = delete;
@@ -52,6 +69,10 @@ class NetcdfReader {
   /// Global attributes; empty text and 0 if there is none such.
   std::string text(const std::string& name) const;
   double number(const std::string& name) const;
+
+  /// Throws FileError if the variables are not those that the file's checksum is of. False if the
+  /// file has no checksum: another program has made it, or an older version of this one.
+  bool verify() const;
 
   bool has(const std::string& variable) const;
   /// Size of a dimension.
@@ -64,7 +85,11 @@ class NetcdfReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
+  /// Of a variable's name, shape and values; 0 if they cannot be read.
+  std::uint64_t checksum(int variable) const;
   std::string path_;
+  std::vector<char> content_;  ///< of a file in memory
+  std::uintmax_t bytes_ = 0;   ///< size of the file
   int id_ = -1;
 };
 

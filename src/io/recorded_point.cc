@@ -1,27 +1,64 @@
 #include "io/recorded_point.h"
 
 #include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/suggest.h"
-#include "io/netcdf_file.h"
+#include "io/parse_numbers.h"
+#include "io/result_file.h"
+#include "model/problem.h"
 
 namespace headflow {
 namespace {
 
 /// A negative eigenvalue of R R^T up to this, relative to q, is rounding.
 constexpr double kRounding = 1e-8;
-constexpr int kNewestFormat = 1;
 
-/// Variables at the first time, of one run if the file holds several.
-class FirstTime {
+/// Number of the recorded time that is meant: "first", "last" or the nearest to a number.
+std::size_t find_time(const NetcdfReader& file, const std::string& path, const std::string& wanted,
+                      double& found) {
+  const std::size_t count = file.size("time");
+  if (count == 0) throw FileError(path, "holds no times");
+  if (wanted == "first" && !file.has("time")) return 0;
+  const std::vector<double> times = file.values("time", {"time"});
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (!std::isfinite(times[i]) || (i > 0 && !(times[i] > times[i - 1]))) {
+      throw FileError(path, "its times are not ascending numbers");
+    }
+  }
+  if (wanted == "first" || wanted == "last") {
+    found = wanted == "first" ? times.front() : times.back();
+    return wanted == "first" ? 0 : count - 1;
+  }
+  const auto time = parse_number(wanted);
+  const double slack = 1e-9 * std::abs(times.back());
+  if (!time || *time < times.front() - slack || *time > times.back() + slack) {
+    throw OptionError("flow.init_time", in_quotes(wanted),
+                      fmt::format("must be \"first\", \"last\" or from {} to {}, the times of {}",
+                                  times.front(), times.back(), path));
+  }
+  const auto nearest = std::min_element(times.begin(), times.end(), [&](double a, double b) {
+    return std::abs(a - *time) < std::abs(b - *time);
+  });
+  found = *nearest;
+  return static_cast<std::size_t>(nearest - times.begin());
+}
+
+/// Variables at one time, of one run if the file holds several.
+class AtTime {
  public:
-  FirstTime(const NetcdfReader& file, std::string path, bool many, int run)
+  AtTime(const NetcdfReader& file, std::string path, bool many, int run, const std::string& time)
       : file_(file),
         path_(std::move(path)),
-        heads_(static_cast<Eigen::Index>(file.size("head"))),
+        heads_(static_cast<Eigen::Index>(file.size("attention_head"))),
         features_(static_cast<Eigen::Index>(file.size("feature"))) {
-    if (file.size("time") == 0) throw FileError(path_, "holds no times");
+    if (heads_ < 1 || heads_ > kMostHeads || features_ < 1 || features_ > kMostFeatures) {
+      throw FileError(path_, fmt::format("has {} heads and {} features, which no problem has",
+                                         heads_, features_));
+    }
+    time_ = find_time(file, path_, time, found_);
     if (!many) return;
     const std::size_t runs = file.size("run");
     if (run < 1 || static_cast<std::size_t>(run) > runs) {
@@ -34,13 +71,14 @@ class FirstTime {
 
   Eigen::Index heads() const { return heads_; }
   Eigen::Index features() const { return features_; }
+  double time() const { return found_; }
 
   /// Dimensions beyond run and time.
   Matrix read(const std::string& name, std::vector<std::string> dimensions, Eigen::Index rows,
               Eigen::Index columns, bool with_time = true) const {
     std::vector<std::string> all = leading_;
     std::vector<std::size_t> at = at_;
-    if (with_time) all.emplace_back("time"), at.push_back(0);
+    if (with_time) all.emplace_back("time"), at.push_back(time_);
     all.insert(all.end(), dimensions.begin(), dimensions.end());
     const std::vector<double> values = file_.values(name, all, at);
     if (static_cast<Eigen::Index>(values.size()) != rows * columns) {
@@ -48,7 +86,7 @@ class FirstTime {
     }
     Matrix out = Eigen::Map<const Matrix>(values.data(), rows, columns);
     if (!out.allFinite()) {
-      throw FileError(path_, fmt::format("variable {} is not finite at the first time", name));
+      throw FileError(path_, fmt::format("variable {} is not finite at that time", name));
     }
     return out;
   }
@@ -57,6 +95,8 @@ class FirstTime {
   const NetcdfReader& file_;
   std::string path_;
   Eigen::Index heads_, features_;
+  std::size_t time_ = 0;
+  double found_ = 0;  ///< the time itself
   std::vector<std::string> leading_;
   std::vector<std::size_t> at_;
 };
@@ -77,35 +117,39 @@ Matrix orthogonal_part(const std::string& path, const Matrix& q, const Matrix& m
 
 }  // namespace
 
-RecordedPoint read_recorded_point(const std::string& path, int run) {
+RecordedPoint read_recorded_point(const std::string& path, int run, const std::string& time) {
   const NetcdfReader file(path);
   const std::string format = file.text("format");
-  if (format != "headflow-flow" && format != "headflow-sgd") {
-    throw FileError(path, fmt::format("is no result of headflow: its attribute format is {}, not "
-                                      "\"headflow-flow\" or \"headflow-sgd\"",
+  const bool sgd = format == "headflow-sgd" || format == "headflow-comparison";
+  if (!sgd && format != "headflow-flow") {
+    throw FileError(path, fmt::format("is no result of a flow, of SGD or of a comparison: its "
+                                      "attribute format is {}, not \"headflow-flow\", "
+                                      "\"headflow-sgd\" or \"headflow-comparison\"",
                                       in_quotes(format)));
   }
-  if (file.number("format_version") > kNewestFormat) {
+  if (file.number("format_version") > kResultFormatVersion) {
     throw FileError(path, fmt::format("has format version {:g}, newer than this program's, {}",
-                                      file.number("format_version"), kNewestFormat));
+                                      file.number("format_version"), kResultFormatVersion));
   }
-  const bool sgd = format == "headflow-sgd";
   if (!sgd && run != 1) {
     throw OptionError("flow.init_run", fmt::format("{}", run),
                       fmt::format("must be 1: {} holds one run", path));
   }
-  const FirstTime start(file, path, sgd, run);
+  const bool verified = file.verify();
+  const AtTime start(file, path, sgd, run, time);
   const Eigen::Index H = start.heads(), F = start.features();
 
   RecordedPoint out;
-  out.user.m = start.read("m", {"head", "feature"}, H, F);
-  out.user.b = start.read("b", {"head"}, 1, H).row(0);
+  out.verified = verified;
+  out.time = start.time();
+  out.user.m = start.read("m", {"attention_head", "feature"}, H, F);
+  out.user.b = start.read("b", {"attention_head"}, 1, H).row(0);
   out.user.v = start.read("v", {}, 1, 1)(0, 0);
   out.p = Matrix::Identity(F, F);  // files from before p was recorded
   if (sgd || file.has("p")) out.p = start.read("p", {"feature", "feature2"}, F, F, false);
-  out.user.R =
-      sgd ? orthogonal_part(path, start.read("q", {"head", "head2"}, H, H), out.user.m, out.p)
-          : start.read("R", {"head", "head2"}, H, H);
+  out.user.R = sgd ? orthogonal_part(path, start.read("q", {"attention_head", "other_head"}, H, H),
+                                     out.user.m, out.p)
+                   : start.read("R", {"attention_head", "other_head"}, H, H);
   return out;
 }
 

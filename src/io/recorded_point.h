@@ -6,16 +6,21 @@
 
 namespace headflow {
 
-/// Where a recorded run was at its first time: m_hf = k_h . k*_f (not in the frame), R, b and v,
+/// Where a recorded run was at one of its times: m_hf = k_h . k*_f (not in the frame), R, b and v,
 /// and the overlaps p of the hidden directions.
 struct RecordedPoint {
   Point user;
   Matrix p;
+  bool verified = true;  ///< false: the file has no checksum
+  double time = 0;       ///< the recorded time
 };
 
 /// Reads it from a result file of `headflow flow`, or from run number `run` (from 1) of a
-/// file of SGD runs ("headflow-sgd"), where R is the positive root of q - m p^-1 m^T.
-/// Throws FileError, and OptionError for flow.init_run if there is no such run.
-RecordedPoint read_recorded_point(const std::string& path, int run);
+/// file of SGD runs ("headflow-sgd", or "headflow-comparison"), where R is the positive root of
+/// q - m p^-1 m^T. `time` is "first", "last" or a number, of which the nearest recorded time is
+/// taken. Throws FileError, and OptionError for flow.init_run or flow.init_time if there is no such
+/// run or time.
+RecordedPoint read_recorded_point(const std::string& path, int run,
+                                  const std::string& time = "first");
 
 }  // namespace headflow

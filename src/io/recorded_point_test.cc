@@ -1,6 +1,8 @@
 #include "io/recorded_point.h"
 
 #include <gtest/gtest.h>
+#include <netcdf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <Eigen/LU>
@@ -13,7 +15,7 @@
 #include "io/session.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::recorded_point_test {
 namespace {
 
 using testing::flatten;
@@ -28,11 +30,12 @@ struct State {
 
   explicit State(unsigned seed) {
     std::srand(seed);
-    const Matrix spikes = Matrix::Random(F, kDimension), heads = Matrix::Random(H, kDimension);
+    const Matrix spikes = testing::random_matrix(F, kDimension, 1),
+                 heads = testing::random_matrix(H, kDimension, 2);
     m = heads * spikes.transpose();
     q = heads * heads.transpose();
     p = spikes * spikes.transpose();
-    b = Vector::Random(H);
+    b = testing::random_matrix(H, 1, 3);
     v = 1.0 + 0.1 * seed;
   }
 };
@@ -44,11 +47,13 @@ class RecordedPointTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove(path); }
 
   /// A file of SGD runs: run r starts at State(r + 1); later times hold other numbers.
-  void write_sgd(double smaller_q = 0.0, long long version = 1) const {
+  void write_sgd(double smaller_q = 0.0, long long version = 2,
+                 const std::string& format = "headflow-sgd") const {
     NetcdfWriter file;
+    const std::string head = version == 1 ? "head" : "attention_head",
+                      other = version == 1 ? "head2" : "other_head";
     const std::vector<std::pair<std::string, std::size_t>> sizes = {
-        {"run", kRuns}, {"time", kTimes}, {"head", H},
-        {"head2", H},   {"feature", F},   {"feature2", F}};
+        {"run", kRuns}, {"time", kTimes}, {head, H}, {other, H}, {"feature", F}, {"feature2", F}};
     for (const auto& [name, size] : sizes) file.dimension(name, size);
     std::vector<double> m, q, p, b, v;
     const auto append = [](std::vector<double>& out, const Matrix& x) {
@@ -64,12 +69,13 @@ class RecordedPointTest : public ::testing::Test {
       }
       append(p, State(run + 1).p);
     }
-    file.variable("m", {"run", "time", "head", "feature"}, m, {});
-    file.variable("q", {"run", "time", "head", "head2"}, q, {});
+    file.variable("m", {"run", "time", head, "feature"}, m, {});
+    file.variable("q", {"run", "time", head, other}, q, {});
     file.variable("p", {"run", "feature", "feature2"}, p, {});
-    file.variable("b", {"run", "time", "head"}, b, {});
+    file.variable("b", {"run", "time", head}, b, {});
     file.variable("v", {"run", "time"}, v, {});
-    file.attribute("format", std::string("headflow-sgd"));
+    file.variable("time", {"time"}, std::vector<double>{0.0, 2.5}, {});
+    file.attribute("format", format);
     file.attribute("format_version", version);
     file.write(path);
   }
@@ -103,6 +109,13 @@ TEST_F(RecordedPointTest, TakesARunOfSgdAtItsFirstTime) {
     options.p = got.p;
     EXPECT_TRUE(Problem(options).frame().enter(got.user).q().isApprox(state.q, 1e-10));
   }
+}
+
+TEST_F(RecordedPointTest, ReadsFilesFromBeforeTheDimensionsWereRenamed) {
+  write_sgd(0.0, 1);
+  const RecordedPoint got = read_recorded_point(path, 2);
+  EXPECT_EQ(got.user.m, State(2).m);
+  EXPECT_EQ(got.user.b, State(2).b);
 }
 
 TEST_F(RecordedPointTest, TakesTheStartOfAFlow) {
@@ -157,6 +170,91 @@ TEST_F(RecordedPointTest, ASessionTakesItAsItsPoint) {
   }
 }
 
+TEST_F(RecordedPointTest, AtAnyTime) {
+  for (const char* format : {"headflow-sgd", "headflow-comparison"}) {
+    write_sgd(0.0, 2, format);
+    EXPECT_EQ(read_recorded_point(path, 2).time, 0.0);
+    for (const char* late : {"last", "2.5", "1.3", " 2.5", "2.5000000001"}) {
+      const RecordedPoint got = read_recorded_point(path, 2, late);
+      EXPECT_EQ(got.time, 2.5) << late;
+      EXPECT_EQ(got.user.m, State(102).m) << late;
+    }
+    for (const char* early : {"first", "0", "1.2"}) {
+      EXPECT_EQ(read_recorded_point(path, 2, early).user.m, State(2).m) << early;
+    }
+    for (const char* bad : {"2.6", "-1", "end", "", "nan", "1 2"}) {
+      EXPECT_THROW(read_recorded_point(path, 2, bad), OptionError) << bad;
+    }
+  }
+}
+
+// Noise, b and v at the start, from noise and around a point; as recorded, it is the same again.
+TEST_F(RecordedPointTest, StartsAroundAPoint) {
+  Session session;
+  session.problem = testing::problem_options("softmax-1", "gaussian", 4, H, F);
+  const Problem problem(session.problem);
+  EXPECT_EQ(flatten(session.flow_start(problem)), flatten(initial_point(problem, 0.01, 1)));
+  session.flow.init = "point";
+  session.point.m = Matrix::Ones(H, F);
+  const Point point = session.flow_start(problem);
+  EXPECT_EQ(point.m, Matrix::Ones(H, F)) << "no noise around a point unless it is asked for";
+  session.flow.init_noise = 0.1;
+  session.flow.init_b = Matrix::Constant(1, 1, 0.5);
+  session.flow.init_v = 2.0;
+  const Point start = session.flow_start(problem);
+  const Point noise = initial_point(problem, 0.1, 1);
+  EXPECT_TRUE((start.m - point.m).isApprox(noise.m, 1e-12));
+  EXPECT_TRUE((start.R - point.R).isApprox(noise.R - point.R, 1e-12));
+  EXPECT_EQ(start.b, Vector::Constant(H, 0.5));
+  EXPECT_EQ(start.v, 2.0);
+  session.take_recorded_start();
+  std::ofstream(path) << session.flow_configuration();
+  Session again;
+  again.keys.read_file(path);
+  EXPECT_EQ(flatten(again.flow_start(Problem(again.problem))), flatten(start));
+  session.flow.init_b = Matrix::Constant(1, 3, 0.5);
+  EXPECT_THROW(session.flow_start(problem), OptionError);
+}
+
+// Sizes that a file claims are not believed: nothing is allocated for them.
+TEST_F(RecordedPointTest, HugeDimensions) {
+  const std::vector<std::string> names = {"run",        "time",    "attention_head",
+                                          "other_head", "feature", "feature2"};
+  const std::vector<std::pair<std::string, std::vector<int>>> variables = {
+      {"time", {1}}, {"m", {0, 1, 2, 4}}, {"b", {0, 1, 2}}};
+  for (const std::string& huge : names) {
+    int file = 0, dimension = 0, variable = 0;
+    ASSERT_EQ(nc_create(path.c_str(), NC_NETCDF4, &file), NC_NOERR);
+    for (const std::string& name : names) {
+      const std::size_t size = name == huge ? std::size_t{1} << 40 : 2;
+      ASSERT_EQ(nc_def_dim(file, name.c_str(), size, &dimension), NC_NOERR);
+    }
+    for (const auto& [name, dimensions] : variables) {
+      const std::vector<std::size_t> chunks(dimensions.size(), 2);  // none of them is written
+      ASSERT_EQ(nc_def_var(file, name.c_str(), NC_DOUBLE, static_cast<int>(dimensions.size()),
+                           dimensions.data(), &variable),
+                NC_NOERR);
+      ASSERT_EQ(nc_def_var_chunking(file, variable, NC_CHUNKED, chunks.data()), NC_NOERR);
+    }
+    ASSERT_EQ(nc_put_att_text(file, NC_GLOBAL, "format", 12, "headflow-sgd"), NC_NOERR);
+    ASSERT_EQ(nc_close(file), NC_NOERR);
+    EXPECT_NE(complaint(), "accepted") << huge;
+  }
+}
+
+TEST_F(RecordedPointTest, OnlyRegularFilesAreOpened) {
+  const auto refused = [](const std::string& name) {
+    EXPECT_THROW(read_recorded_point(name, 1), FileError) << name;
+    EXPECT_EQ(read_attribute(name, "format"), "");
+  };
+  for (const char* name : {"http://127.0.0.1:9/run.nc", "https://127.0.0.1:9/run.nc#mode=bytes",
+                           "file:///etc/passwd", "/dev/zero", "/", "[log]http://127.0.0.1:9/x"}) {
+    refused(name);
+  }
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);  // opening it would wait for a writer
+  refused(path);
+}
+
 TEST_F(RecordedPointTest, SaysWhatIsWrong) {
   expect_complaint(path + ": cannot be read: No such file");
   std::ofstream(path) << "no netCDF at all";
@@ -166,20 +264,20 @@ TEST_F(RecordedPointTest, SaysWhatIsWrong) {
   expect_complaint("flow.init_run = 0: must be from 1 to 3", 0);
   write_sgd(50.0);
   expect_complaint("do not belong together");
-  write_sgd(0.0, 2);
-  expect_complaint("has format version 2, newer than this program's");
+  write_sgd(0.0, 3);
+  expect_complaint("has format version 3, newer than this program's");
 
   NetcdfWriter other;
-  other.dimension("head", H);
+  other.dimension("attention_head", H);
   other.attribute("format", std::string("something"));
   other.write(path);
   expect_complaint("its attribute format is \"something\"");
   NetcdfWriter empty;
-  empty.dimension("head", H);
+  empty.dimension("attention_head", H);
   empty.attribute("format", std::string("headflow-flow"));
   empty.write(path);
   expect_complaint("has no dimension feature");
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::recorded_point_test

@@ -4,8 +4,11 @@
 #include <fmt/chrono.h>
 
 #include <chrono>
+#include <fstream>
 #include <numeric>
 
+#include "core/checksum.h"
+#include "core/error.h"
 #include "io/netcdf_file.h"
 
 namespace headflow {
@@ -37,8 +40,8 @@ void write_axes(NetcdfWriter& file, const Problem& problem) {
     file.dimension(name, static_cast<std::size_t>(size));
     file.variable(name, {name}, one_to(size), {{"long_name", long_name}});
   };
-  axis("head", problem.H(), "head");
-  axis("head2", problem.H(), "second head of a pair");
+  axis("attention_head", problem.H(), "head");
+  axis("other_head", problem.H(), "second head of a pair");
   axis("feature", problem.F(), "hidden direction");
   axis("feature2", problem.F(), "second hidden direction of a pair");
 }
@@ -53,12 +56,29 @@ void write_provenance(NetcdfWriter& file, const std::string& title, const std::s
   file.attribute("program_commit", program_commit());
   file.attribute("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
   file.attribute("configuration", provenance.configuration);
+  file.attribute("configuration_hash",
+                 fmt::format("fnv1a-64 {:016x}", checksum_of(provenance.configuration)));
   file.attribute("command", provenance.command);
-  file.attribute("seed", fmt::format("{}", provenance.seed));
+  if (provenance.seed) file.attribute("seed", *provenance.seed);
 }
 
 std::string program_version() { return HEADFLOW_VERSION; }
 std::string program_commit() { return HEADFLOW_COMMIT; }
+
+std::string build_identity() {
+  static const std::string identity = [] {
+    std::string out = fmt::format("{} {}", program_version(), program_commit());
+    if (!program_commit().ends_with("-dirty") && program_commit() != "unknown") return out;
+    std::ifstream program("/proc/self/exe", std::ios::binary);
+    Checksum sum;
+    std::vector<char> piece(1 << 20);
+    while (program.read(piece.data(), std::ssize(piece)), program.gcount() > 0) {
+      sum.add(piece.data(), static_cast<std::size_t>(program.gcount()));
+    }
+    return out + fmt::format(" {:016x}", sum.value());
+  }();
+  return identity;
+}
 
 void write_flow_result(const std::string& path, const Engine& engine, const Trajectory& trajectory,
                        const FlowSummary& summary, const Provenance& provenance) {
@@ -80,14 +100,15 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
   file.variable("time", {"time"}, trajectory.time, time_attributes());
   file.variable("p", {"feature", "feature2"}, p,
                 described("overlap of two hidden directions, k*_f . k*_f'"));
-  file.variable("m", {"time", "head", "feature"}, m,
+  file.variable("m", {"time", "attention_head", "feature"}, m,
                 described("overlap of a head with a hidden direction, k_h . k*_f"));
-  file.variable("R", {"time", "head", "head2"}, R,
+  file.variable("R", {"time", "attention_head", "other_head"}, R,
                 described("orthogonal parts of the heads in a fixed orthonormal frame"));
-  file.variable("q", {"time", "head", "head2"}, q,
+  file.variable("q", {"time", "attention_head", "other_head"}, q,
                 described("overlap of two heads, k_h . k_h' = m p^-1 m^T + R R^T"));
-  file.variable("r", {"time", "head", "head2"}, r, described("symmetric square root of R R^T"));
-  file.variable("b", {"time", "head"}, b, described("bias of a head"));
+  file.variable("r", {"time", "attention_head", "other_head"}, r,
+                described("symmetric square root of R R^T"));
+  file.variable("b", {"time", "attention_head"}, b, described("bias of a head"));
   file.variable("v", {"time"}, v, described("global scale"));
   file.variable("loss", {"time"}, trajectory.loss,
                 {{"long_name", "population loss E(m, R, b, v)"},
@@ -121,10 +142,16 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
 }
 
 bool is_result_of(const std::string& path, const std::string& configuration) {
-  const std::string commit = program_commit();
-  return !commit.ends_with("-dirty") && read_attribute(path, "configuration") == configuration &&
-         read_attribute(path, "program_version") == program_version() &&
-         read_attribute(path, "program_commit") == commit;
+  if (read_attribute(path, "configuration") != configuration ||
+      read_attribute(path, "program_version") != program_version() ||
+      read_attribute(path, "program_commit") != program_commit()) {
+    return false;
+  }
+  try {
+    return NetcdfReader(path).verify();
+  } catch (const Error&) {
+    return false;  // damaged: as if it were not there
+  }
 }
 
 }  // namespace headflow

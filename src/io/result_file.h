@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "dynamics/flow.h"
@@ -8,17 +9,21 @@
 namespace headflow {
 
 /// Version of the layout described in docs/result_format.md.
-inline constexpr int kResultFormatVersion = 1;
+inline constexpr int kResultFormatVersion = 2;
 
 /// "0.1.0", and the commit the program was built from ("unknown" outside of a checkout).
 std::string program_version();
 std::string program_commit();
 
+/// Version and commit; if there are uncommitted changes, also a hash of the program itself: two
+/// such builds are not the same program.
+std::string build_identity();
+
 /// What produced a result.
 struct Provenance {
-  std::string configuration;  ///< TOML that reproduces the run
-  std::string command;        ///< the command line, if there was one
-  std::uint64_t seed = 0;
+  std::string configuration;              ///< TOML that reproduces the run
+  std::string command;                    ///< the command line, if there was one
+  std::optional<std::uint64_t> seed = 0;  ///< none: several
 };
 
 /// Writes the trajectory of a flow as netCDF-4. Throws FileError.
@@ -27,7 +32,7 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
 
 // Parts that all result files have in common.
 
-/// Dimensions and coordinates head, head2, feature and feature2.
+/// Dimensions and coordinates attention_head, other_head, feature and feature2.
 void write_axes(NetcdfWriter& file, const Problem& problem);
 /// Global attributes that say where a result comes from.
 void write_provenance(NetcdfWriter& file, const std::string& title, const std::string& format,

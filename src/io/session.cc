@@ -81,18 +81,26 @@ Session::Session() {
 
   keys.add("flow", "init", flow.init,
            "start from noise (the paper's initial law), point ([point]) or file (init_from)");
-  keys.add("flow", "init_noise", flow.init_noise, "standard deviation of that noise in m and R");
+  keys.add("flow", "init_noise", flow.init_noise,
+           "standard deviation of the noise in m and R at the start (default 0.01; around a point "
+           "or a file 0)");
+  keys.add("flow", "init_b", flow.init_b,
+           "biases at the start, one number or one a head (default 0, or the point's)");
+  keys.add("flow", "init_v", flow.init_v, "scale at the start (default 1, or the point's)");
   keys.add("flow", "init_from", flow.init_from,
-           "start where a recorded run started: a result file of a flow or of SGD");
+           "start where a recorded run was: a result file of flow, sgd or compare");
   keys.add("flow", "init_run", flow.init_run, "number of the run in that file, from 1");
+  keys.add_text_or_number(
+      "flow", "init_time", flow.init_time,
+      "time in that file: first, last, or a number (the nearest recorded time is taken)");
   keys.add("flow", "time", flow.time, "stop at this tau");
   keys.add("flow", "gradient_tolerance", flow.gradient_tolerance,
            "stop when the norm of the gradient is below this (0: never)");
   keys.add(
       "flow", "integrator", flow.integrator,
-      "euler (fixed step), explicit (adaptive), implicit (adaptive, for long times) or map (steps "
-      "of SGD at a learning rate of order one)");
-  keys.add("flow", "step", flow.step, "Euler's step; the learning rate of map");
+      "euler (fixed step), explicit (adaptive), implicit (adaptive, for long times), map (steps "
+      "of SGD at a learning rate of order one) or first-order (adaptive, the map to first order)");
+  keys.add("flow", "step", flow.step, "Euler's step; the learning rate of map and first-order");
   keys.add("flow", "rtol", flow.rtol, "relative tolerance of an adaptive step");
   keys.add("flow", "atol", flow.atol, "absolute tolerance of an adaptive step");
   keys.add("flow", "kappa", flow.kappa,
@@ -129,11 +137,16 @@ Session::Session() {
   keys.add("end", "search", end_search,
            "newton (past saddles, with the Hessian's signs) or flow (no Hessian; not beyond "
            "flow.time)");
-  keys.add("compare", "theory", theory,
-           "what SGD is compared with, separated by commas: flow (gradient flow), kappa (the flow "
-           "that keeps the noise, kappa = lr dim / batch), map (its one-step map)");
+  keys.add(
+      "compare", "theory", theory,
+      "what SGD is compared with, separated by commas: flow (gradient flow), kappa (the flow "
+      "that keeps the noise, kappa = lr dim / batch), first-order (that and the finite steps, to "
+      "first order in lr), map (the one-step map)");
   keys.add("compare", "rtol", compare_rtol, "relative tolerance of the flow's steps");
   keys.add("compare", "atol", compare_atol, "absolute tolerance of the flow's steps");
+
+  keys.add("verify", "effort", verify_effort,
+           "quick (fewer runs, samples and starts) or full: the same statements");
 
   keys.add("program", "memory", engine.memory,
            "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
@@ -147,12 +160,15 @@ Session::Session() {
            "result file (netCDF; JSON for verify); for reproduce, a folder; for plot, a picture");
 }
 
-void Session::take_recorded_start() {
-  if (flow.init_from.empty()) return;
+std::string Session::take_recorded_start() {
+  if (flow.init_from.empty()) {
+    flow.init_noise = flow.noise();
+    return "";
+  }
   ProblemOptions without_p = problem;
   without_p.p.reset();
   static_cast<void>(Problem(without_p));  // its rules come first: the file must fit a good problem
-  const RecordedPoint recorded = read_recorded_point(flow.init_from, flow.init_run);
+  const RecordedPoint recorded = read_recorded_point(flow.init_from, flow.init_run, flow.init_time);
   const auto fits = [&](const char* what, int wanted, int there) {
     if (wanted == there) return;
     throw OptionError(
@@ -167,9 +183,18 @@ void Session::take_recorded_start() {
   point.b = recorded.user.b.transpose();
   point.v = recorded.user.v;
   problem.p = recorded.p;
+  std::string note;
+  if (!recorded.verified) {
+    note = fmt::format("{} has no checksum: it cannot be told whether it is as it was written",
+                       flow.init_from);
+  }
+  taken_from = fmt::format("{} at tau = {:g}", flow.init_from, recorded.time);
   flow.init = "point";
   flow.init_from.clear();
   flow.init_run = 1;
+  flow.init_time = "first";
+  flow.init_noise = flow.noise();
+  return note;
 }
 
 void Session::check_end() const {
@@ -182,8 +207,19 @@ void Session::check_end() const {
 }
 
 Point Session::flow_start(const Problem& checked) const {
-  if (flow.init == "point") return point.make(checked);
-  return initial_point(checked, flow.init_noise, engine.seed);
+  Point start = flow.init == "noise" ? PointOptions().make(checked) : point.make(checked);
+  if (flow.noise() > 0) start = noisy(std::move(start), flow.noise(), engine.seed);
+  if (flow.init_v) start.v = *flow.init_v;
+  if (flow.init_b) {
+    const Matrix& b = *flow.init_b;
+    if (b.rows() != 1 || (b.cols() != 1 && b.cols() != checked.H())) {
+      throw OptionError("flow.init_b", parameter_text(b),
+                        fmt::format("must be one number, or {}, one a head", checked.H()));
+    }
+    for (int h = 0; h < checked.H(); ++h) start.b[h] = b(0, b.cols() == 1 ? 0 : h);
+  }
+  checked.check(start);
+  return start;
 }
 
 }  // namespace headflow

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dynamics/flow.h"
 #include "io/keys.h"
@@ -21,12 +22,8 @@ struct PointOptions {
   Point make(const Problem& problem) const;
 };
 
-/// Every option of the program, and the table of keys bound to them.
-struct Session {
-  Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-
+/// Every option of the program: a plain value, which can be kept and copied.
+struct Configuration {
   ProblemOptions problem;
   PointOptions point;
   EngineOptions engine;
@@ -38,9 +35,21 @@ struct Session {
   std::string end_search = "newton";  ///< how the end of training is found: newton or flow
   double end_gradient = 1e-8;         ///< norm of the gradient where training counts as ended
   std::string hessian_at = "point";   ///< where the Hessian is taken
-  std::string theory = "flow";        ///< what SGD is compared with
+  std::vector<std::string> theory = {"flow"};  ///< what SGD is compared with
+  std::string verify_effort = "full";          ///< quick or full
   double compare_rtol = 1e-6, compare_atol = 1e-8;
   double checkpoint_seconds = 60.0;  ///< between two checkpoints of SGD
+  std::string taken_from;            ///< where take_recorded_start took the start from, in words
+};
+
+/// A configuration, and the table of keys bound to it.
+struct Session : Configuration {
+  Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Takes all values of a configuration; where they were written is not known to the keys.
+  void take(const Configuration& values) { static_cast<Configuration&>(*this) = values; }
 
   Keys keys;
 
@@ -56,14 +65,15 @@ struct Session {
   }
 
   /// If flow.init_from is given, reads that file into [point] and problem.p, and flow.init becomes
-  /// "point": the configuration then reproduces the run without the file. Call it before the
-  /// problem is made. Throws FileError and OptionError.
-  void take_recorded_start();
+  /// "point": the configuration then reproduces the run without the file. flow.init_noise becomes
+  /// what it is. Call it before the problem is made. Returns a remark, or nothing. Throws FileError
+  /// and OptionError.
+  std::string take_recorded_start();
 
   /// Throws OptionError if [end] breaks a rule.
   void check_end() const;
 
-  /// Start of the flow, by flow.init.
+  /// Start of the flow, by flow.init, init_noise, init_b and init_v.
   Point flow_start(const Problem& problem) const;
 };
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "io/result_file.h"
@@ -33,13 +32,5 @@ void write_sgd_result(const std::string& path, const Problem& problem, const Sgd
                       const std::vector<std::vector<SgdRecord>>& recorded,
                       const PopulationLoss& population, const SgdSummary& summary,
                       const Provenance& provenance);
-
-/// The file that a killed run goes on from, beside its result file.
-std::string checkpoint_path(const std::string& result_path);
-void write_checkpoint(const std::string& path, const SgdCheckpoint& checkpoint,
-                      const std::string& configuration);
-/// Nothing if there is no such file. Throws FileError if it is of another configuration or program.
-std::optional<SgdCheckpoint> read_checkpoint(const std::string& path,
-                                             const std::string& configuration);
 
 }  // namespace headflow

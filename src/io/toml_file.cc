@@ -1,4 +1,4 @@
-// Keys::read_file: a TOML file into the table of keys.
+// A TOML file into the table of keys.
 
 #include <algorithm>
 
@@ -8,9 +8,13 @@
 namespace headflow {
 
 void Keys::read_file(const std::string& path, const std::vector<std::string>& left_out) {
-  const toml::table document = parse_toml(path);
+  read_keys(*this, parse_toml(path), path, left_out);
+}
+
+void read_keys(Keys& keys, const toml::table& document, const std::string& path,
+               const std::vector<std::string>& left_out) {
   std::vector<std::string> sections;
-  for (const Key& key : keys_) {
+  for (const Key& key : keys.all()) {
     if (std::find(sections.begin(), sections.end(), key.section) == sections.end()) {
       sections.push_back(key.section);
     }
@@ -24,7 +28,7 @@ void Keys::read_file(const std::string& path, const std::vector<std::string>& le
     const toml::table* table = section_node.as_table();
     if (!table || std::find(sections.begin(), sections.end(), section) == sections.end()) {
       std::string home;  // a key outside of its table
-      for (const Key& key : keys_) {
+      for (const Key& key : keys.all()) {
         if (key.name == section) home = key.section;
       }
       const std::string advice = !table && !home.empty()
@@ -35,10 +39,10 @@ void Keys::read_file(const std::string& path, const std::vector<std::string>& le
     }
     for (const auto& [name_key, node] : *table) {
       const std::string name(name_key.str());
-      const Key* key = find(section, name);
+      const Key* key = keys.find(section + "." + name);
       if (!key) {
         std::vector<std::string> names;
-        for (const Key& k : keys_) {
+        for (const Key& k : keys.all()) {
           if (k.section == section) names.push_back(k.name);
         }
         throw Error(fmt::format("{}: unknown key {} in [{}]{}", place(path, node), in_quotes(name),
@@ -52,7 +56,7 @@ void Keys::read_file(const std::string& path, const std::vector<std::string>& le
                                            : "a single value"));
       }
       try {
-        set(*key, value, place(path, node));
+        keys.set(*key, value, place(path, node));
       } catch (const OptionError& e) {
         throw Error(fmt::format("{}: {}", place(path, node), e.what()));
       }

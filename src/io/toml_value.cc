@@ -1,10 +1,17 @@
 #include "io/toml_value.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "core/suggest.h"
+
 namespace headflow {
 namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{16} << 20;
+constexpr int kDeepest = 16;  // parts of a name; ours have two
 
 /// Numbers, lists of numbers and lists of equally long lists of numbers; false otherwise.
 bool to_matrix(const toml::array& array, Matrix& out) {
@@ -31,18 +38,92 @@ bool to_matrix(const toml::array& array, Matrix& out) {
   return true;
 }
 
+/// A list of texts; false otherwise, and of an empty list, which is one of numbers.
+bool to_names(const toml::array& array, Value& out) {
+  std::vector<std::string> names;
+  for (const toml::node& node : array) {
+    const auto* name = node.as_string();
+    if (!name) return false;
+    names.push_back(name->get());
+  }
+  if (names.empty()) return false;
+  out = names;
+  return true;
+}
+
+/// The whole file. It may be a pipe, as in `headflow loss <(...)`.
+std::string text_of(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw FileError(path, "cannot be read: it is a folder; give a configuration file");
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::string content;
+  std::vector<char> block(1 << 16);
+  while (in && content.size() <= kLargestFile) {
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    content.append(block.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (content.size() > kLargestFile) {
+    throw FileError(
+        path, fmt::format("is larger than {} MiB, which no configuration is", kLargestFile >> 20));
+  }
+  if (!in.eof()) throw FileError(path, "cannot be read (does it exist, and may you read it?)");
+  return content;
+}
+
+/// Where a text in quotes that begins at `at` ends.
+std::size_t after_quotes(const std::string& text, std::size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool many_lines = text.compare(at, 3, three) == 0;
+  const std::string close = many_lines ? three : std::string(1, quote);
+  for (at += close.size(); at < text.size(); ++at) {
+    if (quote == '"' && text[at] == '\\') {
+      ++at;
+    } else if (text.compare(at, close.size(), close) == 0 || (!many_lines && text[at] == '\n')) {
+      return at + close.size();
+    }
+  }
+  return at;
+}
+
+/// Tables in tables in tables: a parser that calls itself for each of them runs out of stack.
+/// Counts the dots of each name, outside of comments and texts in quotes; no number has two.
+void check_depth(const std::string& path, const std::string& text) {
+  int line = 1, dots = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      const std::size_t end = after_quotes(text, at);
+      line += static_cast<int>(
+          std::count(text.begin() + std::ptrdiff_t(at), text.begin() + std::ptrdiff_t(end), '\n'));
+      at = end;
+      continue;
+    }
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    if (c == '.' && ++dots >= kDeepest) {
+      throw Error(fmt::format("{}:{}: a name of more than {} parts", path, line, kDeepest));
+    }
+    if (std::string_view(",=[]{}\n").find(c) != std::string_view::npos) dots = 0;
+    line += c == '\n';
+    ++at;
+  }
+}
+
 }  // namespace
 
-toml::table parse_toml(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream content;
-  if (!in || !(content << in.rdbuf())) {
-    throw FileError(path, "cannot be read (does it exist, and may you read it?)");
-  }
+toml::table parse_toml(const std::string& path, std::string* text) {
+  const std::string content = text_of(path);
+  if (text) *text = content;
+  check_depth(path, content);
   try {
-    return toml::parse(content.str(), path);
+    return toml::parse(content, path);
   } catch (const toml::parse_error& e) {
-    throw Error(fmt::format("{}:{}: {}", path, e.source().begin.line, e.description()));
+    throw Error(fmt::format("{}:{}: {}", path, e.source().begin.line, shortened(e.description())));
   }
 }
 
@@ -53,7 +134,7 @@ std::string place(const std::string& path, const toml::node& node) {
 std::string node_text(const toml::node& node) {
   std::ostringstream out;
   node.visit([&](const auto& n) { out << n; });
-  return out.str();
+  return shortened(out.str());
 }
 
 bool to_value(const toml::node& node, Value& out) {
@@ -65,7 +146,9 @@ bool to_value(const toml::node& node, Value& out) {
     out = b->get();
   } else if (const auto* s = node.as_string()) {
     out = s->get();
-  } else if (const auto* array = node.as_array()) {
+  } else if (const auto* array = node.as_array(); array && to_names(*array, out)) {
+    return true;
+  } else if (array) {
     Matrix matrix;
     if (!to_matrix(*array, matrix)) return false;
     out = matrix;

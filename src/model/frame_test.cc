@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::frame_test {
 namespace {
 
 using testing::flatten;
@@ -106,4 +106,4 @@ TEST(Frame, RulesAreChecked) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::frame_test

@@ -83,11 +83,12 @@ std::string parameter_text(const Matrix& value) {
     for (const double x : row) text += fmt::format("{}{}", text.empty() ? "" : ", ", x);
     return "[" + text + "]";
   };
+  if (value.size() == 0) return "[]";
   if (value.size() == 1) return fmt::format("{}", value(0, 0));
-  if (value.rows() == 1) return row_text(value.row(0));
+  if (value.rows() == 1) return shortened(row_text(value.row(0)));
   std::string text;
   for (const auto& row : value.rowwise()) text += (text.empty() ? "" : ", ") + row_text(row);
-  return "[" + text + "]";
+  return shortened("[" + text + "]");
 }
 
 Vector vector_parameter(const PriorParameters& parameters, std::string_view name, int size) {
@@ -95,6 +96,9 @@ Vector vector_parameter(const PriorParameters& parameters, std::string_view name
   if (given.rows() != 1 || given.cols() != size) {
     throw OptionError(fmt::format("problem.{}", name), parameter_text(given),
                       fmt::format("must be a list of {} numbers", size));
+  }
+  if (!given.allFinite()) {
+    throw OptionError(fmt::format("problem.{}", name), parameter_text(given), "must be finite");
   }
   return given.row(0);
 }
@@ -105,7 +109,7 @@ Vector signal_strengths(const PriorParameters& parameters) {
     throw OptionError("problem.nu", "", "give the signal strengths, nu = [nu1, nu2] or --nu 2,2");
   }
   const Matrix& nu = it->second;
-  if (nu.rows() != 1 || nu.cols() > 2) {
+  if (nu.rows() != 1 || nu.cols() < 1 || nu.cols() > 2) {
     throw OptionError("problem.nu", parameter_text(nu),
                       "must be one or two signal strengths, nu = [nu1, nu2]");
   }

@@ -8,7 +8,7 @@
 #include "core/random.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::prior_test {
 namespace {
 
 using testing::problem_options;
@@ -122,4 +122,4 @@ TEST(Prior, SamplesHaveTheStatedMoments) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::prior_test

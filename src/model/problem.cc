@@ -45,6 +45,10 @@ Problem::Problem(const ProblemOptions& options)
     }
   }
   prior_ = frame_.enter(info.make(F_, used));
+  if (!prior_->mean().allFinite() || !prior_->covariance().allFinite()) {
+    throw OptionError("problem.prior", fmt::format("\"{}\"", info.name),
+                      "its numbers are too large: its mean and covariance are not finite");
+  }
 }
 
 Problem Problem::with_heads(int heads) const {

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::problem_test {
 namespace {
 
 using testing::problem_options;
@@ -92,6 +92,35 @@ TEST(Problem, EveryRuleIsChecked) {
   rejected("problem.covariance", covariance(Matrix::Identity(3, 3)));
 }
 
+// An empty matrix is no list of numbers (it was read beyond its end), nor is one with a NaN.
+TEST(Problem, EmptyAndNonFiniteParameters) {
+  for (const Matrix& bad : {Matrix(1, 0), Matrix(0, 0), Matrix(0, 2), row({NAN, 1.0}),
+                            row({HUGE_VAL, 1.0}), row({1.0, 2.0, 3.0})}) {
+    const auto with = [&](const char* prior, const char* name) {
+      return [&, prior, name](auto& o) {
+        o.prior = prior;
+        if (o.prior == "discrete") {
+          o.prior_parameters.clear();
+          o.prior_parameters["points"] = Matrix::Identity(2, 2);
+        }
+        o.prior_parameters[name] = bad;
+      };
+    };
+    EXPECT_NE(complaint("problem.nu", with("flipping", "nu")), "accepted");
+    EXPECT_NE(complaint("problem.nu", with("gaussian", "nu")), "accepted");
+    EXPECT_NE(complaint("problem.mean", with("gaussian", "mean")), "accepted");
+    EXPECT_NE(complaint("problem.points", with("discrete", "points")), "accepted");
+    EXPECT_NE(complaint("problem.weights", with("discrete", "weights")), "accepted");
+    EXPECT_NE(complaint("problem.p", [&](auto& o) { o.p = bad; }), "accepted");
+  }
+  EXPECT_NE(complaint("problem.prior",
+                      [](auto& o) {
+                        o.prior = "gaussian";
+                        o.prior_parameters["mean"] = row({1e200, 0.0});
+                      }),
+            "accepted");
+}
+
 TEST(Problem, UnusedParametersAreRemarked) {
   ProblemOptions options = good();
   options.prior_parameters["points"] = Matrix::Ones(2, 2);
@@ -110,4 +139,4 @@ TEST(Problem, PointsMustFit) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::problem_test

@@ -2,24 +2,24 @@
 // symmetry k* and k may start in the first F + H coordinates.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "core/aligned.h"
 #include "core/error.h"
+#include "core/index.h"
 #include "sgd/direct_kernels.h"
 #include "sgd/method.h"
 
 namespace headflow {
 namespace {
 
-std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
-
 class Direct final : public SgdMethod {
  public:
   Direct(const Problem& problem, const SgdSetting& setting, const SgdState& start,
          const Workers& workers)
       : problem_(problem), setting_(setting), workers_(workers), b_(start.b), v_(start.v) {
-    const int H = problem.H(), F = problem.F(), L = problem.L();
+    const int H = problem.H(), F = problem.F();
     if (setting.dimension < F + H) {
       throw OptionError("sgd.dim", fmt::format("{}", setting.dimension),
                         fmt::format("must be at least features + heads = {}", F + H));
@@ -34,43 +34,53 @@ class Direct final : public SgdMethod {
       for (int j = 0; j < F; ++j) heads_[at(h) * stride_ + at(j)] = start.U(h, j);
       for (int j = 0; j < H; ++j) heads_[at(h) * stride_ + at(F + j)] = start.Lambda(h, j);
     }
-    blocks_.resize(at(std::min<std::int64_t>(kBlocks, setting.batch)));
+    next_.resize(heads_.size());
+    count_ = std::min<std::int64_t>(kBlocks, setting.batch);
+    // So many blocks at once: sums are added in their order, so that the bits do not depend on it.
+    const std::int64_t bytes = static_cast<std::int64_t>(heads_.size()) * 8;
+    blocks_.resize(
+        at(std::min(count_, std::clamp<std::int64_t>(
+                                kWaveBytes / bytes,
+                                std::min<std::int64_t>(workers.count(), kBlocks), kBlocks))));
     for (Block& block : blocks_) {
       block.gradient.resize(heads_.size());
       block.rest.resize(at(H + 3) * kLanes);
     }
-    scratch_.resize(at(workers.count()));
-    for (Scratch& s : scratch_) {
-      s.x.resize(at(L) * stride_);
-      s.lanes.resize(at(H * L + 2 * L + H) * kLanes);
-    }
+    scratch_.resize(at(workers.count()));  // filled by those who work
   }
 
-  BatchLoss step(std::int64_t step) override {
-    workers_.for_each_block(blocks_.size(), [&](std::size_t i, int worker) {
-      Block& block = blocks_[i];
-      std::fill(block.gradient.begin(), block.gradient.end(), 0.0);
-      std::fill(block.rest.begin(), block.rest.end(), 0.0);
-      const auto n = static_cast<std::int64_t>(blocks_.size()), k = static_cast<std::int64_t>(i);
-      for (std::int64_t j = setting_.batch * k / n; j < setting_.batch * (k + 1) / n; ++j) {
-        run_sample(static_cast<std::uint64_t>(step * setting_.batch + j), block,
-                   scratch_[at(worker)]);
-      }
-    });
+  bool try_step(std::int64_t step, const GoOn& go_on, BatchLoss& loss) override {
+    std::atomic<bool> stopped = false;
+    const GoOn on = [&] {
+      if (go_on && !stopped && !go_on()) stopped = true;
+      return !stopped;
+    };
     const int H = problem_.H();
     AlignedVector rest(at(H + 3) * kLanes, 0.0);
     const double n = static_cast<double>(setting_.batch), rate = setting_.rate / n;
-    for (const Block& block : blocks_) {
-      for (std::size_t j = 0; j < heads_.size(); ++j) heads_[j] -= rate * block.gradient[j];
-      for (std::size_t j = 0; j < rest.size(); ++j) rest[j] += block.rest[j];
+    next_ = heads_;
+    const auto wave = static_cast<std::int64_t>(blocks_.size());
+    for (std::int64_t first = 0; first < count_; first += wave) {
+      const std::int64_t blocks = std::min(wave, count_ - first);
+      workers_.for_each_block(at(blocks), [&](std::size_t i, int worker) {
+        run_block(step, first + static_cast<std::int64_t>(i), blocks_[i], scratch_[at(worker)], on);
+      });
+      if (stopped) return false;
+      for (std::int64_t i = 0; i < blocks; ++i) {
+        const Block& block = blocks_[at(i)];
+        for (std::size_t j = 0; j < next_.size(); ++j) next_[j] -= rate * block.gradient[j];
+        for (std::size_t j = 0; j < rest.size(); ++j) rest[j] += block.rest[j];
+      }
     }
+    heads_.swap(next_);
     const ActivationInfo& info = problem_.activation().info();
     if (info.trains_b) {
       for (int h = 0; h < H; ++h) b_[h] -= rate * rest[at(h * kLanes)];
     }
     if (info.trains_v) v_ -= rate * rest[at(H * kLanes)];
     const double mean = rest[at((H + 1) * kLanes)] / n, square = rest[at((H + 2) * kLanes)] / n;
-    return {mean, n > 1 ? std::sqrt(std::max(0.0, square - mean * mean) / (n - 1)) : HUGE_VAL};
+    loss = {mean, n > 1 ? std::sqrt(std::max(0.0, square - mean * mean) / (n - 1)) : HUGE_VAL};
+    return true;
   }
 
   SgdState state() const override {
@@ -98,6 +108,10 @@ class Direct final : public SgdMethod {
     return out;
   }
   void restore(const std::vector<double>& saved) override {
+    const std::size_t size = heads_.size() + teacher_.size() + at(b_.size()) + 1;
+    if (saved.size() != size) {
+      throw Error(fmt::format("a state of this run has {} numbers, not {}", size, saved.size()));
+    }
     const double* from = saved.data();
     std::copy_n(from, heads_.size(), heads_.begin());
     std::copy_n(from += heads_.size(), teacher_.size(), teacher_.begin());
@@ -106,7 +120,7 @@ class Direct final : public SgdMethod {
   }
 
  private:
-  static constexpr std::int64_t kBlocks = 16;
+  static constexpr std::int64_t kBlocks = 16, kWaveBytes = 1 << 26;
 
   struct Block {
     AlignedVector gradient;  ///< [H][stride]
@@ -117,6 +131,20 @@ class Direct final : public SgdMethod {
   };
 
   StreamKey key(Purpose purpose) const { return {setting_.seed, purpose, setting_.run}; }
+
+  /// If it is asked to stop, what it leaves is of no use.
+  void run_block(std::int64_t step, std::int64_t k, Block& block, Scratch& s,
+                 const GoOn& on) const {
+    const auto H = at(problem_.H()), L = at(problem_.L());
+    s.x.resize(L * stride_);
+    s.lanes.resize((H * L + 2 * L + H) * kLanes);
+    std::fill(block.gradient.begin(), block.gradient.end(), 0.0);
+    std::fill(block.rest.begin(), block.rest.end(), 0.0);
+    const std::int64_t from = setting_.batch * k / count_, to = setting_.batch * (k + 1) / count_;
+    for (std::int64_t j = from; j < to && on(); ++j) {
+      run_sample(static_cast<std::uint64_t>(step * setting_.batch + j), block, s);
+    }
+  }
 
   void run_sample(std::uint64_t sample, Block& block, Scratch& s) const {
     const int H = problem_.H(), F = problem_.F(), L = problem_.L();
@@ -136,19 +164,19 @@ class Direct final : public SgdMethod {
 
     // The activation's kernels work on eight samples: here on one, in the first lane.
     std::fill(s.lanes.begin(), s.lanes.end(), 0.0);
-    double *weights = s.lanes.data(), *mean = weights + H * L * kLanes, *pull = mean + L * kLanes,
-           *state = pull + L * kLanes;
-    direct_scores(H, L, stride_, heads_.data(), s.x.data(), at(L * kLanes), kLanes, weights);
+    double *weights = s.lanes.data(), *mean = weights + at(H) * at(L) * kLanes,
+           *pull = mean + at(L) * kLanes, *state = pull + at(L) * kLanes;
+    direct_scores(H, L, stride_, heads_.data(), s.x.data(), at(L) * kLanes, kLanes, weights);
     const ActivationKernels kernels = problem_.activation().kernels();
     kernels.forward(H, L, b_.data(), v_, weights, state, mean);
     Vector w(L), Gw(L);
-    for (int t = 0; t < L; ++t) w[t] = (t == 0 ? 1.0 : 0.0) - mean[t * kLanes];
+    for (int t = 0; t < L; ++t) w[t] = (t == 0 ? 1.0 : 0.0) - mean[at(t) * kLanes];
     direct_gram_product(L, stride_, s.x.data(), w.data(), Gw.data());
     const double scale = 2.0 / static_cast<double>(setting_.dimension);
-    for (int t = 0; t < L; ++t) pull[t * kLanes] = scale * Gw[t];
+    for (int t = 0; t < L; ++t) pull[at(t) * kLanes] = scale * Gw[t];
     double* rest = block.rest.data();
     kernels.backward(H, L, v_, pull, weights, state, rest, rest + H * kLanes);
-    direct_outer(H, L, stride_, weights, at(L * kLanes), kLanes, s.x.data(), block.gradient.data());
+    direct_outer(H, L, stride_, weights, at(L) * kLanes, kLanes, s.x.data(), block.gradient.data());
     const double loss = 0.5 * scale * w.dot(Gw);
     rest[(H + 1) * kLanes] += loss;
     rest[(H + 2) * kLanes] += loss * loss;
@@ -158,10 +186,11 @@ class Direct final : public SgdMethod {
   const SgdSetting setting_;
   const Workers& workers_;
   std::size_t stride_ = 0;
-  AlignedVector teacher_, heads_;
+  AlignedVector teacher_, heads_, next_;
   Vector b_;
   double v_;
-  std::vector<Block> blocks_;
+  std::int64_t count_ = 0;     ///< blocks of a step
+  std::vector<Block> blocks_;  ///< that are computed at once
   std::vector<Scratch> scratch_;
 };
 

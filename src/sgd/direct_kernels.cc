@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/random.h"
 #include "core/simd_dispatch.h"
 
 // clang-format off
@@ -16,24 +17,41 @@ namespace headflow::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using D = hn::CappedTag<double, 8>;
+using D = hn::CappedTag<double, kLanes>;
 using V = hn::Vec<D>;
 constexpr D d{};
+constexpr std::size_t kEight = kLanes;
+constexpr std::size_t kStep = std::min<std::size_t>(kEight, HWY_LANES(double));
+constexpr std::size_t kParts = kEight / kStep;
+
+/// Eight partial sums, whatever the vector width: lane i has the terms i, i + 8, i + 16, ...
+struct Sum {
+  V part[kParts];
+  Sum() {
+    for (V& p : part) p = hn::Zero(d);
+  }
+  HWY_INLINE void add(const double* a, const double* b) {
+    for (std::size_t p = 0; p < kParts; ++p) {
+      part[p] = hn::MulAdd(hn::Load(d, a + p * kStep), hn::Load(d, b + p * kStep), part[p]);
+    }
+  }
+  HWY_INLINE double total() const {
+    HWY_ALIGN double x[kEight];
+    for (std::size_t p = 0; p < kParts; ++p) hn::Store(part[p], d, x + p * kStep);
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+  }
+};
 
 /// Dot products of rows k..k+kRows-1 with one token.
 template <int kRows>
 HWY_INLINE void Dots(std::size_t stride, const double* k, const double* x, std::size_t step,
                      double* out) {
-  V sum[kRows];
-  for (V& s : sum) s = hn::Zero(d);
-  for (std::size_t j = 0; j < stride; j += hn::Lanes(d)) {
-    const V token = hn::Load(d, x + j);
+  Sum sum[kRows];
+  for (std::size_t j = 0; j < stride; j += kEight) {
     HWY_UNROLL(4)
-    for (std::size_t h = 0; h < kRows; ++h) {
-      sum[h] = hn::MulAdd(hn::Load(d, k + h * stride + j), token, sum[h]);
-    }
+    for (std::size_t h = 0; h < kRows; ++h) sum[h].add(k + h * stride + j, x + j);
   }
-  for (std::size_t h = 0; h < kRows; ++h) out[h * step] = hn::GetLane(hn::SumOfLanes(d, sum[h]));
+  for (std::size_t h = 0; h < kRows; ++h) out[h * step] = sum[h].total();
 }
 
 void Scores(int heads, int tokens, std::size_t stride, const double* k, const double* x,
@@ -64,11 +82,9 @@ void GramProduct(int tokens, std::size_t stride, const double* x, const double* 
       hn::Store(sum, d, r + j);
     }
     for (std::size_t t = 0; t < L; ++t) {
-      V sum = hn::Zero(d);
-      for (std::size_t j = 0; j < n; j += hn::Lanes(d)) {
-        sum = hn::MulAdd(hn::Load(d, r + j), hn::Load(d, x + t * stride + from + j), sum);
-      }
-      out[t] += hn::GetLane(hn::SumOfLanes(d, sum));
+      Sum sum;
+      for (std::size_t j = 0; j < n; j += kEight) sum.add(r + j, x + t * stride + from + j);
+      out[t] += sum.total();
     }
   }
 }

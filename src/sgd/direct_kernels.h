@@ -1,7 +1,9 @@
 #pragma once
 
 // Products with the tokens of one sample in D dimensions. Rows have `stride` numbers, a multiple
-// of 8 and aligned to 64 bytes; those beyond D are zero.
+// of 8 and aligned to 64 bytes; those beyond D are zero. Sums over D are eight partial sums,
+// ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)) at the end, so that AVX2 and AVX-512 give the same
+// bits.
 
 #include <cstddef>
 

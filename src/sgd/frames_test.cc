@@ -12,16 +12,13 @@
 #include "core/aligned.h"
 #include "sgd/lane_frames.h"
 #include "sgd/state.h"
+#include "support/effort.h"
 #include "support/two_samples.h"
 
-namespace headflow {
+namespace headflow::frames_test {
 namespace {
 
-#ifdef HEADFLOW_SANITIZE
-constexpr int kDraws = 4000;
-#else
-constexpr int kDraws = 40000;
-#endif
+const int kDraws = testing::by_effort(800, 10000, 40000);
 
 /// One-sided bound of Kolmogorov's distance that is passed with probability 1e-4.
 double kolmogorov_bound(double n) { return std::sqrt(-0.5 * std::log(0.5e-4) / n); }
@@ -48,11 +45,10 @@ TEST(SgdFrames, ChiNumbersHaveTheirLaw) {
     std::vector<double> lanes, scalar;
     RandomStream stream({7, Purpose::test, 0}, 0);
     AlignedVector normal(kLanes), uniform(kLanes), out(kLanes);
-    for (std::uint64_t g = 0; g < kDraws / kLanes; ++g) {
+    for (std::uint64_t g = 0; g < static_cast<std::uint64_t>(kDraws / kLanes); ++g) {
       fill_normals({1, Purpose::sgd_frame, 0}, g, 1, normal.data());
       fill_uniforms({1, Purpose::sgd_frame_choice, 0}, g, 1, uniform.data());
-      lane_chi({1, Purpose::sgd_retry, 0}, g * kLanes, dof, normal.data(), uniform.data(),
-               out.data());
+      lane_chi({1, Purpose::sgd_retry, 0}, {g, 0}, dof, normal.data(), uniform.data(), out.data());
       lanes.insert(lanes.end(), out.begin(), out.end());
       for (int i = 0; i < kLanes; ++i) scalar.push_back(random_chi(stream, dof));
     }
@@ -150,7 +146,7 @@ TEST(SgdFrames, MergeIsThatOfHaarFrames) {
     const Matrix constant = merges.without_cross_terms.transpose().replicate(kDraws, 1);
     EXPECT_LT(testing::compare_laws(merges.frames, constant).corrected_p(), 1e-12);
     const Merges wrong = merge_often(n, beyond + 2, static_cast<std::uint64_t>(100 * n + beyond));
-    if (beyond < 10 && kDraws > 10000) {
+    if (beyond < 10 && kDraws >= 10000) {
       EXPECT_LT(testing::compare_laws(merges.frames, wrong.merged).corrected_p(), 1e-6);
     }
   }
@@ -173,4 +169,4 @@ TEST(SgdFrames, CholeskyAndProducts) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::frames_test

@@ -236,13 +236,21 @@ HWY_EXPORT(MergeTail);
 HWY_EXPORT(Residual);
 HWY_EXPORT(Project);
 
-void lane_chi(const StreamKey& retry, std::uint64_t item, double dof, const double* normal,
+RandomStream chi_retries(const StreamKey& retry, const ChiNumber& which, int lane) {
+  constexpr std::uint64_t kNumbers = 256, kStretch = 64;
+  const std::uint64_t item = which.group * kNumbers + which.number % kNumbers;
+  RandomStream stream(retry, item * kLanes + static_cast<std::uint64_t>(lane));
+  for (std::uint64_t i = 0; i < which.number / kNumbers * kStretch; ++i) stream.bits();
+  return stream;
+}
+
+void lane_chi(const StreamKey& retry, const ChiNumber& which, double dof, const double* normal,
               const double* uniform, double* out) {
   const int accepted = HWY_DYNAMIC_DISPATCH(Chi)(dof, normal, uniform, out);
   if (accepted == (1 << kLanes) - 1) return;
   for (int i = 0; i < kLanes; ++i) {
     if (accepted >> i & 1) continue;
-    RandomStream stream(retry, item + static_cast<std::uint64_t>(i));
+    RandomStream stream = chi_retries(retry, which, i);
     out[i] = random_chi(stream, dof);
   }
 }

@@ -15,11 +15,20 @@ inline constexpr std::size_t triangle(int n) {
   return static_cast<std::size_t>(n) * static_cast<std::size_t>(n + 1) / 2;
 }
 
+/// Which chi number of which group of 8 sums.
+struct ChiNumber {
+  std::uint64_t group = 0, number = 0;
+};
+
 /// Square roots of chi-square numbers, dof >= 2, one for each lane. Marsaglia and Tsang's method:
 /// `normal` and `uniform` (8 numbers each) are the first proposal; the few lanes that reject it
-/// take theirs from the stream `retry`, item `item` + lane.
-void lane_chi(const StreamKey& retry, std::uint64_t item, double dof, const double* normal,
+/// take theirs from the stream `retry`, from a stretch that is theirs alone.
+void lane_chi(const StreamKey& retry, const ChiNumber& which, double dof, const double* normal,
               const double* uniform, double* out);
+
+/// The stretch of that stream: an item for each group, lane and number below 256; numbers beyond
+/// share items, each 256 of them further on by 64 draws, where a retry takes three or six.
+RandomStream chi_retries(const StreamKey& retry, const ChiNumber& which, int lane);
 
 /// V lower triangular with V V^T = K; a pivot that vanishes gives a zero column.
 void lane_cholesky(int n, const double* K, double* V);

@@ -5,18 +5,15 @@
 #include <gtest/gtest.h>
 
 #include "sgd/method.h"
+#include "support/effort.h"
 #include "support/plain_reduced.h"
 #include "support/problems.h"
 #include "support/two_samples.h"
 
-namespace headflow {
+namespace headflow::law_test {
 namespace {
 
-#ifdef HEADFLOW_SANITIZE
-constexpr int kReplicas = 200, kControlReplicas = 0;
-#else
-constexpr int kReplicas = 4000, kControlReplicas = 20000;
-#endif
+int count_of_replicas() { return testing::by_effort(20, 1000, 4000); }
 const Workers kOneThread(1);
 
 struct Setting {
@@ -95,8 +92,8 @@ TEST(SgdLaw, ReducedIsDirect) {
                              s.batch));
     const Problem problem(testing::problem_options(s.activation, s.prior, s.L, s.H, s.F));
     const SgdState start = initial_state(problem, s.D, 3, 0);
-    const Matrix direct = by_method(s, problem, start, make_direct, 11, kReplicas);
-    const Matrix reduced = by_method(s, problem, start, make_reduced, 12, kReplicas);
+    const Matrix direct = by_method(s, problem, start, make_direct, 11, count_of_replicas());
+    const Matrix reduced = by_method(s, problem, start, make_reduced, 12, count_of_replicas());
     const testing::SameLaw same = testing::compare_laws(direct, reduced);
     EXPECT_GT(same.corrected_p(), 1e-4) << same.tests << " tests, smallest p " << same.smallest_p;
   }
@@ -105,22 +102,24 @@ TEST(SgdLaw, ReducedIsDirect) {
 // At D = 14 and one large step the parts beyond the frame matter: a chain with a mistake there is
 // rejected, the same chain without it is not (false alarm 1e-4).
 TEST(SgdLaw, MistakesAreNoticed) {
-  if (kControlReplicas == 0) GTEST_SKIP() << "needs tens of thousands of replicas";
+  if (testing::effort() == testing::Effort::sanitized)
+    GTEST_SKIP() << "needs thousands of replicas";
+  const int count = testing::by_effort(0, 20000, 20000);
   const Setting s{"b-softmax", "gaussian", 14, 5, 3, 1, 6, 15.0, 1};
   const Problem problem(testing::problem_options(s.activation, s.prior, s.L, s.H, s.F));
   const SgdState start = initial_state(problem, s.D, 3, 0);
-  const Matrix direct = by_method(s, problem, start, make_direct, 11, kControlReplicas);
+  const Matrix direct = by_method(s, problem, start, make_direct, 11, count);
   const auto corrected_p = [&](const Matrix& other) {
     return testing::compare_laws(direct, other).corrected_p();
   };
   using testing::Fault;
-  EXPECT_GT(corrected_p(by_method(s, problem, start, make_reduced, 12, kControlReplicas)), 1e-4);
-  EXPECT_GT(corrected_p(by_plain(s, problem, start, Fault::none, kControlReplicas)), 1e-4);
+  EXPECT_GT(corrected_p(by_method(s, problem, start, make_reduced, 12, count)), 1e-4);
+  EXPECT_GT(corrected_p(by_plain(s, problem, start, Fault::none, count)), 1e-4);
   for (const Fault fault : {Fault::frozen_norm, Fault::degrees_of_freedom, Fault::orthogonal}) {
-    EXPECT_LT(corrected_p(by_plain(s, problem, start, fault, kControlReplicas)), 1e-6)
+    EXPECT_LT(corrected_p(by_plain(s, problem, start, fault, count)), 1e-6)
         << "control " << static_cast<int>(fault);
   }
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::law_test

@@ -1,10 +1,31 @@
 #include "sgd/limit.h"
 
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
 namespace headflow {
+
+std::vector<std::string> limit_names() { return {"flow", "kappa", "first-order", "map"}; }
+
+std::vector<std::string> checked_limits(const std::vector<std::string>& names) {
+  const std::vector<std::string> known = limit_names();
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    if (std::ranges::count(known, name) == 0) {
+      throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
+    }
+    if (std::ranges::count(out, name) == 0) out.push_back(name);
+  }
+  if (out.empty()) throw OptionError("compare.theory", "[]", one_of(known, ""));
+  return out;
+}
 
 Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& engine_options,
                  const SgdOptions& sgd, const SgdState& start,
                  const std::vector<std::int64_t>& steps, const LimitOptions& options) {
+  checked_limits({options.name});
   ProblemOptions with_p = problem_options;
   with_p.p = start.p();
   Problem problem(with_p);
@@ -18,15 +39,14 @@ Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& eng
   out.flow.time = out.flow.times.back();
   out.flow.gradient_tolerance = 0;
   const bool noiseless = options.name == "flow";
-  out.flow.integrator = noiseless ? "implicit" : options.name == "kappa" ? "explicit" : "map";
+  out.flow.integrator = noiseless                 ? "implicit"
+                        : options.name == "kappa" ? "explicit"
+                                                  : options.name;  // its own: map, first-order
   out.flow.step = sgd.lr;
-  EngineOptions engine = engine_options;
   if (!noiseless) {
     out.flow.kappa = sgd.lr * static_cast<double>(sgd.dim) / static_cast<double>(sgd.batch);
-    // Only samples have the second moments that keep the noise.
-    if (engine.engine == "factorised") engine.engine = "auto";
   }
-  out.engine = make_flow_engine(out.problem, engine, out.flow, out.start);
+  out.engine = make_flow_engine(out.problem, engine_options, out.flow, out.start);
   return out;
 }
 

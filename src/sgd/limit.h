@@ -12,7 +12,8 @@
 namespace headflow {
 
 struct LimitOptions {
-  std::string name = "flow";  ///< flow (gradient flow), kappa (that keeps the noise) or map
+  std::string name = "flow";  ///< flow (gradient flow), kappa (keeps the noise), first-order
+                              ///< (and the finite steps, to first order in gamma) or map
   double rtol = 1e-6, atol = 1e-8;
 };
 
@@ -24,7 +25,13 @@ struct Limit {
   std::unique_ptr<Engine> engine;
 };
 
-/// `steps`: after which the run was recorded.
+/// The limits that there are, by name.
+std::vector<std::string> limit_names();
+/// The names as given, each once. Throws OptionError for compare.theory if there are none, or one
+/// that is no limit.
+std::vector<std::string> checked_limits(const std::vector<std::string>& names);
+
+/// `steps`: after which the run was recorded. Throws OptionError for an unknown name.
 Limit make_limit(const ProblemOptions& problem, const EngineOptions& engine, const SgdOptions& sgd,
                  const SgdState& start, const std::vector<std::int64_t>& steps,
                  const LimitOptions& options);

@@ -33,22 +33,30 @@ class SgdMethod {
   virtual ~SgdMethod() = default;
 
   /// Takes the step number `step` (from 0). The batch is a pure function of seed, run and step:
-  /// the same bits whatever the number of threads, and after a restart.
-  virtual BatchLoss step(std::int64_t step) = 0;
+  /// the same bits whatever the number of threads, and after a restart. go_on is asked every few
+  /// samples; false if it said no: the state is then that before the step.
+  virtual bool try_step(std::int64_t step, const GoOn& go_on, BatchLoss& loss) = 0;
+  BatchLoss step(std::int64_t step) {
+    BatchLoss loss;
+    try_step(step, {}, loss);
+    return loss;
+  }
   virtual SgdState state() const = 0;
 
   /// Everything that a later step depends on.
   virtual std::vector<double> save() const = 0;
+  /// Throws Error if these are not the numbers of such a run.
   virtual void restore(const std::vector<double>& saved) = 0;
 };
 
-/// Exact in law for every D >= F + H; time and memory do not depend on D. Cost of a step: about
-/// 2 ns x batch x L (F + H + n) random numbers, n of order H / sqrt(L), and as much arithmetic.
+/// Exact in law for every D >= F + H; time and memory do not depend on D, and memory not on the
+/// batch. Cost of a step: about 2 ns x batch x L (F + H + n) random numbers, n of order
+/// H / sqrt(L), and as much arithmetic.
 std::unique_ptr<SgdMethod> make_reduced(const Problem& problem, const SgdSetting& setting,
                                         const SgdState& start, const Workers& workers);
 
 /// The definition: vectors k, k*, X in D dimensions. Cost of a step: batch x L x D normals; memory
-/// 8 L D bytes a thread and 8 H D bytes for each of 16 partial sums.
+/// 8 (L + H) D bytes a thread, up to 16 of them (sgd/memory.h).
 std::unique_ptr<SgdMethod> make_direct(const Problem& problem, const SgdSetting& setting,
                                        const SgdState& start, const Workers& workers);
 

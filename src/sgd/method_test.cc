@@ -11,7 +11,7 @@
 #include "support/problems.h"
 #include "support/reference_model.h"
 
-namespace headflow {
+namespace headflow::method_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 5;
@@ -149,7 +149,7 @@ TEST(SgdStep, ReducedAgreesWithAutomaticDifferentiation) {
           AlignedVector normal(kLanes), uniform(kLanes), u(kLanes);
           fill_normals({kSeed, Purpose::sgd_frame, 0}, 0, 1, normal.data());
           fill_uniforms({kSeed, Purpose::sgd_frame_choice, 0}, 0, 1, uniform.data());
-          lane_chi({kSeed, Purpose::sgd_retry, 0}, 0, D - F - H, normal.data(), uniform.data(),
+          lane_chi({kSeed, Purpose::sgd_retry, 0}, {0, 0}, D - F - H, normal.data(), uniform.data(),
                    u.data());
           const double shift = u[0] - w.dot(tokens.col(columns));
           tokens.col(columns) += shift * w;
@@ -231,4 +231,4 @@ TEST(SgdStep, TooFewDimensionsAreAnError) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::method_test

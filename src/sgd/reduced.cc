@@ -16,19 +16,19 @@
 // are: `rest` axes in common for all samples.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <optional>
 
 #include "core/aligned.h"
 #include "core/error.h"
+#include "core/index.h"
 #include "expectation/lane_products.h"
 #include "sgd/lane_frames.h"
 #include "sgd/method.h"
 
 namespace headflow {
 namespace {
-
-std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
 /// The law of C^T theta, if that of theta is a mixture.
 std::optional<GaussianMixture> in_frame(const Prior& prior, const Matrix& C) {
@@ -74,13 +74,19 @@ class Reduced final : public SgdMethod {
     per_chunk_ = axes_ > 0 ? axes_ : 4;
     chunks_ = (groups_ + per_chunk_ - 1) / per_chunk_;
     chunks_per_block_ = std::max<std::int64_t>(1, 64 / per_chunk_);
-    blocks_.resize(at((chunks_ + chunks_per_block_ - 1) / chunks_per_block_));
+    count_ = (chunks_ + chunks_per_block_ - 1) / chunks_per_block_;
+    // So many blocks at once: sums are added in their order, so that the bits do not depend on it.
+    const std::int64_t bytes = static_cast<std::int64_t>(sum_groups()) * kLanes * 8;
+    const std::int64_t wave =
+        std::clamp<std::int64_t>(kWaveBytes / bytes, 2 * std::int64_t{workers.count()}, 4096);
+    blocks_.resize(at(std::min(wave, count_)));
     for (Block& block : blocks_) block.sums.resize(sum_groups() * kLanes);
+    total_.resize(sum_groups() * kLanes);
     scratch_.resize(at(workers.count()));
     for (Scratch& s : scratch_) {
-      s.x.resize(at(L * (columns_ + axes_)) * kLanes);
-      s.weights.resize(at(H * L) * kLanes);
-      s.mean.resize(at(2 * L + H) * kLanes);
+      s.x.resize(at(L) * at(columns_ + axes_) * kLanes);
+      s.weights.resize(at(H) * at(L) * kLanes);
+      s.mean.resize((2 * at(L) + at(H)) * kLanes);
       s.theta.resize(at(F + 1) * kLanes + 2 * at(F));
       s.frame.resize(frame_numbers(axes_) * kLanes);
       s.choice.resize(at(axes_ + 2 * H) * kLanes);
@@ -89,16 +95,29 @@ class Reduced final : public SgdMethod {
     }
   }
 
-  BatchLoss step(std::int64_t step) override {
+  bool try_step(std::int64_t step, const GoOn& go_on, BatchLoss& loss) override {
     const int H = problem_.H(), F = problem_.F();
     W_.resize(H, columns_);
     W_.setZero();
     W_.leftCols(F) = state_.U;
     W_.middleCols(F, H) = state_.Lambda;
-    workers_.for_each_block(blocks_.size(), [&](std::size_t i, int worker) {
-      run_block(step, static_cast<std::int64_t>(i), blocks_[i], scratch_[at(worker)]);
-    });
-    return update(step);
+    std::atomic<bool> stopped = false;
+    const GoOn on = [&] {
+      if (go_on && !stopped && !go_on()) stopped = true;
+      return !stopped;
+    };
+    merges_ = 0;
+    const auto wave = static_cast<std::int64_t>(blocks_.size());
+    for (std::int64_t first = 0; first < count_; first += wave) {
+      const std::int64_t n = std::min(wave, count_ - first);
+      workers_.for_each_block(at(n), [&](std::size_t i, int worker) {
+        run_block(step, first + static_cast<std::int64_t>(i), blocks_[i], scratch_[at(worker)], on);
+      });
+      if (stopped) return false;
+      for (std::int64_t i = 0; i < n; ++i) add_block(step, first + i == 0, blocks_[at(i)].sums);
+    }
+    loss = update(step);
+    return true;
   }
 
   SgdState state() const override { return state_; }
@@ -113,6 +132,10 @@ class Reduced final : public SgdMethod {
     return out;
   }
   void restore(const std::vector<double>& saved) override {
+    if (saved.size() != save().size()) {
+      throw Error(
+          fmt::format("a state of this run has {} numbers, not {}", save().size(), saved.size()));
+    }
     const double* from = saved.data();
     for (Matrix* part : {&state_.C, &state_.U, &state_.Lambda}) {
       std::copy_n(from, part->size(), part->data());
@@ -158,9 +181,7 @@ class Reduced final : public SgdMethod {
     void triangle(int n, double dof, double* out) {
       for (int i = 0; i < n; ++i) {
         for (int j = 0; j < i; ++j, out += kLanes) normal(out);
-        // A retry's number: unique for the chunk, the chi number and the lane.
-        lane_chi(retry_, (group_ * 256 + static_cast<std::uint64_t>(chi_++)) * kLanes, dof - i,
-                 normals_, uniforms_, out);
+        lane_chi(retry_, {group_, chi_++}, dof - i, normals_, uniforms_, out);
         normals_ += kLanes;
         uniforms_ += kLanes;
         out += kLanes;
@@ -180,7 +201,7 @@ class Reduced final : public SgdMethod {
     StreamKey retry_;
     std::uint64_t group_;
     const double *normals_, *uniforms_;
-    int chi_ = 0;
+    std::uint64_t chi_ = 0;
   };
 
   /// Adds the signal to the first token, the relevant one: theta of the frame is C^T theta.
@@ -206,17 +227,19 @@ class Reduced final : public SgdMethod {
     }
   }
 
-  void run_block(std::int64_t step, std::int64_t index, Block& block, Scratch& s) const {
+  void run_block(std::int64_t step, std::int64_t index, Block& block, Scratch& s,
+                 const GoOn& on) const {
     std::fill(block.sums.begin(), block.sums.end(), 0.0);
     const std::int64_t from = index * chunks_per_block_,
                        to = std::min(from + chunks_per_block_, chunks_);
     for (std::int64_t chunk = from; chunk < to; ++chunk) {
-      run_chunk(step, chunk, chunk == from, block, s);
+      if (!run_chunk(step, chunk, chunk == from, block, s, on)) return;
     }
   }
 
-  void run_chunk(std::int64_t step, std::int64_t chunk, bool first, Block& block,
-                 Scratch& s) const {
+  /// False if it was asked to stop: what it leaves is of no use.
+  bool run_chunk(std::int64_t step, std::int64_t chunk, bool first, Block& block, Scratch& s,
+                 const GoOn& on) const {
     const int H = problem_.H();
     const std::int64_t from = chunk * per_chunk_, to = std::min(from + per_chunk_, groups_);
     const int axes = axes_ > 0 ? static_cast<int>(to - from) : 0;
@@ -238,6 +261,7 @@ class Reduced final : public SgdMethod {
       std::fill(known, root, 0.0);  // and S
     }
     for (std::int64_t g = from; g < to; ++g) {
+      if (!on()) return false;
       const int i = static_cast<int>(g - from);
       alignas(64) double u[16 * kLanes];
       for (int k = 0; k < axes; ++k) {
@@ -249,7 +273,7 @@ class Reduced final : public SgdMethod {
       }
       run_group(step, g, axes, u, known, S, block.sums.data(), s);
     }
-    if (axes == 0) return;
+    if (axes == 0) return true;
     std::fill_n(gram, triangle(H) * kLanes, 0.0);
     lane_add_gram(H, axes, known, gram);
     lane_cholesky(H, S, root);
@@ -261,6 +285,7 @@ class Reduced final : public SgdMethod {
     } else {
       lane_merge(H, turn, frame, gram, sum, s.merge.data());
     }
+    return true;
   }
 
   /// Eight samples: their gradient coefficients, and what these add to every sum.
@@ -270,7 +295,7 @@ class Reduced final : public SgdMethod {
     const auto group = static_cast<std::uint64_t>(step * groups_ + g);
     fill_normals(key(Purpose::sgd_noise), group, L * (columns_ + axes), s.x.data());
     add_signal(group, s);
-    double *x = s.x.data(), *y = x + at(L * columns_) * kLanes, *weights = s.weights.data();
+    double *x = s.x.data(), *y = x + at(L) * at(columns_) * kLanes, *weights = s.weights.data();
     double *mean = s.mean.data(), *residual = mean + at(L) * kLanes,
            *state = residual + at(L) * kLanes;
     lane_scores(W_.data(), columns_, H, columns_, x, L, 0, weights);
@@ -289,30 +314,37 @@ class Reduced final : public SgdMethod {
     lane_add_gram(H, L, weights, S);
   }
 
-  /// Sums over blocks and lanes, and the step itself.
+  /// Adds the next partial sum's Gram matrix to the total's: the frames are independent.
+  void merge(std::int64_t step, const double* other) {
+    if (axes_ == 0) return;
+    const int H = problem_.H();
+    Scratch& s = scratch_[0];
+    const std::int64_t merges_a_step = count_ + 3;  // the lanes of the total take three
+    const auto group = static_cast<std::uint64_t>(step * merges_a_step + merges_++);
+    const int numbers = H * (H - 1) / 2 + H * H + H;
+    fill_normals(key(Purpose::sgd_merge), group, numbers, s.frame.data());
+    fill_uniforms(key(Purpose::sgd_merge_choice), group, H, s.choice.data());
+    FrameDraw draw({setting_.seed, Purpose::sgd_retry, setting_.run | kMergeRetry}, group,
+                   s.frame.data(), s.choice.data());
+    draw.triangle(H, beyond_ - H, s.chunk.data());
+    lane_merge(H, draw.square(H), s.chunk.data(), other, total_.data() + gram_sum() * kLanes,
+               s.merge.data());
+  }
+
+  void add_block(std::int64_t step, bool first, const AlignedVector& sums) {
+    if (first) {
+      total_ = sums;
+      return;
+    }
+    for (std::size_t j = 0; j < gram_sum() * kLanes; ++j) total_[j] += sums[j];
+    merge(step, sums.data() + gram_sum() * kLanes);
+  }
+
+  /// Sums over lanes, and the step itself.
   BatchLoss update(std::int64_t step) {
     const int H = problem_.H(), F = problem_.F();
-    double* total = blocks_[0].sums.data();
+    double* total = total_.data();
     Scratch& s = scratch_[0];
-    int merges = 0;
-    const int merges_a_step = static_cast<int>(blocks_.size()) + 3;
-    const auto merge = [&](const double* other) {
-      if (axes_ == 0) return;
-      const auto group = static_cast<std::uint64_t>(step * merges_a_step + merges++);
-      const int numbers = H * (H - 1) / 2 + H * H + H;
-      fill_normals(key(Purpose::sgd_merge), group, numbers, s.frame.data());
-      fill_uniforms(key(Purpose::sgd_merge_choice), group, H, s.choice.data());
-      FrameDraw draw({setting_.seed, Purpose::sgd_retry, setting_.run | kMergeRetry}, group,
-                     s.frame.data(), s.choice.data());
-      draw.triangle(H, beyond_ - H, s.chunk.data());
-      lane_merge(H, draw.square(H), s.chunk.data(), other, total + gram_sum() * kLanes,
-                 s.merge.data());
-    };
-    for (std::size_t i = 1; i < blocks_.size(); ++i) {
-      const double* other = blocks_[i].sums.data();
-      for (std::size_t j = 0; j < gram_sum() * kLanes; ++j) total[j] += other[j];
-      merge(other + gram_sum() * kLanes);
-    }
     AlignedVector shifted(triangle(H) * kLanes);
     for (int half = kLanes / 2; half > 0 && axes_ > 0; half /= 2) {
       for (std::size_t j = 0; j < triangle(H); ++j) {
@@ -321,7 +353,7 @@ class Reduced final : public SgdMethod {
           shifted[j * kLanes + at(i)] = i < half ? K[i + half] : 0.0;
         }
       }
-      merge(shifted.data());
+      merge(step, shifted.data());
     }
     const auto sum = [&](std::size_t group) {
       double out = 0;
@@ -356,6 +388,7 @@ class Reduced final : public SgdMethod {
   }
 
   static constexpr std::uint32_t kMergeRetry = 1u << 23;
+  static constexpr std::int64_t kWaveBytes = 1 << 25;
 
   const Problem problem_;
   const SgdSetting setting_;
@@ -365,8 +398,11 @@ class Reduced final : public SgdMethod {
   int axes_ = 0, rest_ = 0, columns_ = 0;
   double beyond_ = 0;  ///< D'
   std::int64_t groups_ = 0, per_chunk_ = 0, chunks_ = 0, chunks_per_block_ = 0;
+  std::int64_t count_ = 0;   ///< blocks of a step
+  std::int64_t merges_ = 0;  ///< of this step, so far
   Matrix W_;
-  std::vector<Block> blocks_;
+  std::vector<Block> blocks_;  ///< that are computed at once
+  AlignedVector total_;
   std::vector<Scratch> scratch_;
 };
 

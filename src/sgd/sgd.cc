@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "sgd/memory.h"
 
 namespace headflow {
 namespace {
@@ -23,23 +24,59 @@ void require_choice(const char* key, const std::string& value,
   throw OptionError(fmt::format("sgd.{}", key), in_quotes(value), one_of(choices, value));
 }
 
+/// Throws OptionError if the runs need more than three quarters of the memory there is.
+void require_memory(const Problem& problem, const SgdOptions& options, int threads) {
+  const SgdMemory need = sgd_memory(problem, options, threads);
+  const double there = machine_memory(), runs = options.runs;
+  if (runs * need.run + need.records <= 0.75 * there) return;
+  const bool records = need.records > runs * need.run, direct = options.method == "direct";
+  const char* key = records ? "outputs" : runs > 1 ? "runs" : direct ? "dim" : "method";
+  const std::string value = records    ? fmt::format("{}", options.outputs)
+                            : runs > 1 ? fmt::format("{}", options.runs)
+                            : direct   ? fmt::format("{}", options.dim)
+                                       : in_quotes(options.method);
+  throw OptionError(
+      fmt::format("sgd.{}", key), value,
+      fmt::format(
+          "needs about {} of memory ({} run{} of {} each, and {} for what is recorded), more "
+          "than three quarters of the {} there are; {}",
+          bytes_text(runs * need.run + need.records), options.runs, runs > 1 ? "s" : "",
+          bytes_text(need.run), bytes_text(need.records), bytes_text(there),
+          records    ? "take fewer outputs or runs"
+          : runs > 1 ? "take fewer runs at a time, the others with --first-run"
+          : direct   ? "take fewer --threads, or --method reduced, which has no vectors of "
+                       "dimension D"
+                     : "take fewer --threads, tokens or heads"));
+}
+
 }  // namespace
 
-void SgdOptions::check(const Problem& problem) const {
+void SgdOptions::check(const Problem& problem, int threads) const {
   const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
   require_choice("method", method, {"reduced", "direct"});
   require(dim >= problem.F() + problem.H() && dim <= std::int64_t{1} << 52, "dim",
           static_cast<double>(dim),
           fmt::format("must be from features + heads = {} to 2^52", problem.F() + problem.H()));
   if (method == "direct") {
-    require(dim * problem.L() <= 100'000'000, "dim", static_cast<double>(dim),
-            "is too large for the direct method, which holds a sample in memory; "
-            "--method reduced has no such limit");
+    require(
+        static_cast<double>(dim) * problem.L() <= 1e8, "dim", static_cast<double>(dim),
+        fmt::format("is too large for the direct method: a sample of {} tokens would have {:.2g} "
+                    "numbers, more than 10^8; --method reduced has no such limit",
+                    problem.L(), static_cast<double>(dim) * problem.L()));
+  } else {
+    const double sample = problem.L() * (problem.F() + 3.0 * problem.H() + 16);
+    if (sample > 1e8) {
+      throw OptionError("problem.tokens", fmt::format("{}", problem.L()),
+                        fmt::format("is too large for SGD with these heads and features: a sample "
+                                    "would have {:.2g} numbers, more than 10^8",
+                                    sample));
+    }
   }
   require(batch >= 1 && batch <= 1'000'000'000, "batch", static_cast<double>(batch),
           "must be from 1 to 10^9");
   require(positive(lr), "lr", lr, "must be finite and positive");
-  require(steps >= 0, "steps", static_cast<double>(steps), "must not be negative");
+  require(steps >= 0 && steps <= 1'000'000'000'000, "steps", static_cast<double>(steps),
+          "must be from 0 to 10^12");
   require(positive(tau), "tau", tau, "must be finite and positive");
   require(steps > 0 || tau / lr < 1e12, "tau", tau, "is more than 10^12 steps at this sgd.lr");
   require(runs >= 1 && runs < 1 << 22, "runs", runs, "must be from 1 to 4,194,303");
@@ -49,6 +86,11 @@ void SgdOptions::check(const Problem& problem) const {
   require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
   require_choice("spacing", spacing, {"linear", "log"});
   require_choice("loss", loss, {"batch", "population"});
+  // Beyond, the numbers of samples, which key their randomness, would come round again.
+  const double samples = static_cast<double>(total_steps()) * static_cast<double>(batch);
+  require(samples <= 1e17, "batch", static_cast<double>(batch),
+          fmt::format("times the {} steps is more than 10^17 samples", total_steps()));
+  require_memory(problem, *this, threads);
 }
 
 std::int64_t SgdOptions::total_steps() const {
@@ -80,8 +122,9 @@ std::vector<SgdState> Sgd::starts(const Problem& problem, const SgdOptions& opti
 
 Sgd::Sgd(const Problem& problem, const SgdOptions& options, std::uint64_t seed, int threads,
          const std::vector<SgdState>& starts)
-    : options_(options), workers_(threads), output_steps_(options.output_steps()) {
-  options.check(problem);
+    : options_(options), workers_(threads) {
+  options.check(problem, threads);
+  output_steps_ = options.output_steps();
   for (std::size_t run = 0; run < starts.size(); ++run) {
     const SgdSetting setting{
         options.dim, options.batch, options.lr, seed,
@@ -99,34 +142,51 @@ Sgd::Sgd(const Problem& problem, const SgdOptions& options, std::uint64_t seed, 
   steps_at_once_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(1e6, 0.5 / work)));
 }
 
-void Sgd::advance() {
+bool Sgd::advance(const GoOn& go_on) {
   // The step after an output gives the loss of the batch that follows it.
   const std::int64_t output = output_steps_[next_];
   const std::int64_t until = std::min(output, step_ + steps_at_once_);
   const bool records = until == output, last = next_ + 1 == output_steps_.size();
-  std::atomic<bool> bad = false;
+  std::atomic<bool> bad = false, stopped = false;
+  std::vector<std::vector<double>> before(runs_.size());
+  std::vector<SgdRecord> found(runs_.size());
   workers_.for_each_block(runs_.size(), [&](std::size_t i, int /*worker*/) {
+    if (stopped) return;
     SgdMethod& run = *runs_[i];
-    for (std::int64_t step = step_; step < until; ++step) run.step(step);
+    BatchLoss loss;
+    const auto go = [&](std::int64_t step) {
+      if (!run.try_step(step, go_on, loss)) stopped = true;
+      return !stopped;
+    };
+    before[i] = run.save();
+    for (std::int64_t step = step_; step < until; ++step) {
+      if (!go(step)) return;
+    }
     if (!records) return;
-    SgdRecord record{run.state(), {}};
-    if (!record.state.all_finite() || record.state.q().diagonal().maxCoeff() > kDiverged) {
+    found[i].state = run.state();
+    if (!found[i].state.all_finite() || found[i].state.q().diagonal().maxCoeff() > kDiverged) {
       bad = true;
     }
-    const std::vector<double> before = last ? run.save() : std::vector<double>{};
-    record.loss = run.step(until);
-    if (last) run.restore(before);
-    recorded_[i].push_back(std::move(record));
+    const std::vector<double> end = last ? run.save() : std::vector<double>{};
+    if (!go(until)) return;
+    if (last) run.restore(end);
+    found[i].loss = loss;
   });
+  if (stopped) {
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (!before[i].empty()) runs_[i]->restore(before[i]);
+    }
+    return false;
+  }
   step_ = until;
-  if (!records) return;
+  if (!records) return true;
   if (!last) ++step_;
   ++next_;
   diverged_ = bad;
   // Numbers that say nothing are not recorded.
-  for (auto& run : recorded_) {
-    if (diverged_ && run.size() > 1) run.pop_back();
-  }
+  if (diverged_ && !recorded_.front().empty()) return true;
+  for (std::size_t i = 0; i < runs_.size(); ++i) recorded_[i].push_back(std::move(found[i]));
+  return true;
 }
 
 SgdCheckpoint Sgd::checkpoint() const {
@@ -135,10 +195,45 @@ SgdCheckpoint Sgd::checkpoint() const {
   return out;
 }
 
+void Sgd::check(const SgdCheckpoint& checkpoint) const {
+  const auto require_that = [](bool holds, const std::string& what) {
+    if (!holds) throw Error(fmt::format("it does not fit these runs: {}", what));
+  };
+  const std::size_t runs = runs_.size();
+  require_that(checkpoint.saved.size() == runs && checkpoint.recorded.size() == runs,
+               fmt::format("it has {} runs, not {}", checkpoint.saved.size(), runs));
+  const std::size_t done = checkpoint.recorded.front().size();
+  require_that(done >= 1 && done <= output_steps_.size(),
+               fmt::format("it has {} output times, not 1 to {}", done, output_steps_.size()));
+  const bool finished = done == output_steps_.size();
+  const std::int64_t least = output_steps_[done - 1] + (finished ? 0 : 1),
+                     most = finished ? least : output_steps_[done];
+  require_that(checkpoint.step >= least && checkpoint.step <= most,
+               fmt::format("{} output times belong to steps {} to {}, not {}", done, least, most,
+                           checkpoint.step));
+  const SgdState shape = runs_.front()->state();
+  for (std::size_t i = 0; i < runs; ++i) {
+    require_that(checkpoint.saved[i].size() == runs_[i]->save().size(), "sizes of its states");
+    require_that(checkpoint.recorded[i].size() == done, "the output times of its runs");
+    for (const SgdRecord& record : checkpoint.recorded[i]) {
+      const SgdState& state = record.state;
+      require_that(state.C.rows() == shape.C.rows() && state.C.cols() == shape.C.cols() &&
+                       state.U.rows() == shape.U.rows() && state.U.cols() == shape.U.cols() &&
+                       state.Lambda.rows() == shape.Lambda.rows() &&
+                       state.Lambda.cols() == shape.Lambda.cols() &&
+                       state.b.size() == shape.b.size(),
+                   "sizes of its records");
+      require_that(state.all_finite() && state.C.allFinite(), "a record that is not finite");
+    }
+  }
+}
+
 void Sgd::restore(const SgdCheckpoint& checkpoint) {
+  check(checkpoint);
   step_ = checkpoint.step;
   recorded_ = checkpoint.recorded;
   next_ = recorded_.front().size();
+  diverged_ = false;
   for (std::size_t i = 0; i < runs_.size(); ++i) runs_[i]->restore(checkpoint.saved[i]);
 }
 

@@ -27,8 +27,9 @@ struct SgdOptions {
   std::string spacing = "linear";  ///< of the output times: linear or log
   std::string loss = "batch";      ///< batch, or population: that, too, by an engine
 
-  /// Throws OptionError for the first option that breaks a rule.
-  void check(const Problem& problem) const;
+  /// Throws OptionError for the first option that breaks a rule, or if the runs would not fit into
+  /// memory with this many threads (0: every core).
+  void check(const Problem& problem, int threads = 1) const;
   std::int64_t total_steps() const;
   /// Steps after which the state is recorded: 0, ..., total_steps().
   std::vector<std::int64_t> output_steps() const;
@@ -57,8 +58,9 @@ class Sgd {
                                       std::uint64_t seed);
 
   bool finished() const { return next_ == output_steps_.size() || diverged_; }
-  /// Goes on to the next output, or for about a second of work if that is less.
-  void advance();
+  /// Goes on to the next output, or for about a second of work if that is less. False if it was
+  /// asked to stop: everything is then as it was before the call.
+  bool advance(const GoOn& go_on = {});
 
   std::int64_t step() const { return step_; }  ///< taken so far
   bool diverged() const { return diverged_; }
@@ -66,10 +68,12 @@ class Sgd {
   const std::vector<std::vector<SgdRecord>>& recorded() const { return recorded_; }
 
   SgdCheckpoint checkpoint() const;
-  /// The runs then go on as if they had never stopped.
+  /// The runs then go on as if they had never stopped. Throws Error if it is not of such runs.
   void restore(const SgdCheckpoint& checkpoint);
 
  private:
+  void check(const SgdCheckpoint& checkpoint) const;
+
   SgdOptions options_;
   Workers workers_;
   std::vector<std::unique_ptr<SgdMethod>> runs_;

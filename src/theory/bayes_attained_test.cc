@@ -8,11 +8,12 @@
 #include <cmath>
 
 #include "expectation/factorised/factorised.h"
+#include "support/effort.h"
 #include "support/problems.h"
 #include "support/random_problems.h"
 #include "theory/bayes.h"
 
-namespace headflow {
+namespace headflow::bayes_attained_test {
 namespace {
 
 using testing::Draw;
@@ -20,11 +21,8 @@ using testing::flatten;
 
 constexpr double kLossClose = 1e-8, kGradientClose = 1e-7;
 
-#ifdef HEADFLOW_SANITIZE
-constexpr int kMostFeatures = 2;  // the same code, for minutes in more dimensions
-#else
-constexpr int kMostFeatures = 4;
-#endif
+/// The same code, for minutes in more dimensions.
+int most_features() { return testing::by_effort(2, 3, 4); }
 
 ProblemOptions with_atoms(const std::string& prior, int L, int F, const PriorParameters& parameters,
                           int atoms) {
@@ -85,7 +83,7 @@ TEST(BayesAttained, FlippingSpike) {
 }
 
 TEST(BayesAttained, OneHotSpike) {
-  for (int F = 2; F <= kMostFeatures; ++F) {
+  for (int F = 2; F <= most_features(); ++F) {
     for (const int L : {2, 5, 100}) {
       SCOPED_TRACE(fmt::format("F {} L {}", F, L));
       expect_attained(with_atoms("flipping", L, F, {{"nu", testing::row({1.0})}}, F));
@@ -99,7 +97,7 @@ TEST(BayesAttained, UnequalWeightsAndNorms) {
   for (const int atoms : {2, 3, 4, 5}) {
     for (const int L : {2, 5, 30}) {
       Draw draw(static_cast<std::uint64_t>(10 * atoms + L));
-      const int F = std::min(atoms < 5 ? 3 : 2, kMostFeatures);
+      const int F = std::min(atoms < 5 ? 3 : 2, most_features());
       SCOPED_TRACE(fmt::format("atoms {} L {} F {}", atoms, L, F));
       Matrix points = draw.normals(atoms, F);
       for (int k = 0; k < atoms; ++k) points.row(k) *= draw.uniform(0.5, 1.5);
@@ -114,4 +112,4 @@ TEST(BayesAttained, UnequalWeightsAndNorms) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::bayes_attained_test

@@ -12,7 +12,7 @@
 #include "support/problems.h"
 #include "theory/log_gamma.h"
 
-namespace headflow {
+namespace headflow::bayes_test {
 namespace {
 
 using testing::problem_options;
@@ -341,4 +341,4 @@ TEST(Bayes, BadTolerancesAreRejected) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::bayes_test

@@ -38,7 +38,7 @@ Matrix basis_of(const std::vector<MixtureComponent>& components) {
     const Matrix unit = directions(component);
     second += unit * unit.transpose();
   }
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(second);
+  const SymmetricEigen eigen(second);
   const double least = 1e-12 * std::max(1.0, eigen.eigenvalues()[F - 1]);
   Eigen::Index rank = 0;
   while (rank < F && eigen.eigenvalues()[F - 1 - rank] > least) ++rank;

@@ -13,7 +13,6 @@
 // P = range of u + digits / (distance of c from the poles at 0 and 1). Of several contours each u
 // takes the one where the integrand is least, and with it the rounding error.
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -35,7 +34,7 @@ class MellinEvidence final : public Evidence {
     const Eigen::Index F = component.mean.size();
     if (F > 0) {
       const Matrix covariance = component.factor * component.factor.transpose();
-      const Eigen::SelfAdjointEigenSolver<Matrix> eigen(covariance);
+      const SymmetricEigen eigen(covariance);
       variances_ = eigen.eigenvalues().cwiseMax(0.0);
       means_ = eigen.eigenvectors().transpose() * component.mean;
     }

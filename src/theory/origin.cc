@@ -1,6 +1,5 @@
 #include "theory/origin.h"
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 
 #include "core/error.h"
@@ -55,7 +54,7 @@ std::vector<OriginMode> origin_modes(const Problem& problem, double b) {
   const int H = problem.H();
   const Vector& mean = problem.prior().mean();
   const Matrix C = problem.prior().covariance() + mean * mean.transpose();
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(C);
+  const SymmetricEigen solver(C);
   std::vector<OriginMode> modes;
   for (Eigen::Index f = problem.F() - 1; f >= 0; --f) {
     const double variance = solver.eigenvalues()[f], own = -2 * (c.c3 + c.c4) * variance;

@@ -11,7 +11,7 @@
 #include "core/random.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::posterior_test {
 namespace {
 
 using testing::row;
@@ -100,4 +100,4 @@ TEST(Posterior, AgainstBruteForceInDDimensions) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::posterior_test

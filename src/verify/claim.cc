@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/suggest.h"
 
 namespace headflow {
 namespace {
@@ -33,6 +34,12 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 }  // namespace
+
+Effort effort_of(const std::string& name) {
+  if (name == "quick") return Effort::quick;
+  if (name == "full") return Effort::full;
+  throw OptionError("verify.effort", in_quotes(name), one_of({"quick", "full"}, name));
+}
 
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
@@ -58,16 +65,25 @@ Verdict Row::verdict() const {
   return printed && !agrees(*printed, *this) ? Verdict::corrected : Verdict::holds;
 }
 
+bool Row::rejects_wrong() const {
+  if (!smallest_wrong || !std::isfinite(*smallest_wrong) || !std::isfinite(measured)) return false;
+  if (agrees({*smallest_wrong, predicted.relation}, *this)) return false;
+  if (predicted.relation != Relation::equals) return true;
+  return !agrees({2 * predicted.value - *smallest_wrong, Relation::equals}, *this);
+}
+
 Verdict Row::expected() const {
   if (expected_instead) return *expected_instead;
   return printed ? Verdict::corrected : Verdict::holds;
 }
 
-std::vector<Claim> paper_claims() {
+std::vector<Claim> paper_claims(Effort effort) {
   std::vector<Claim> out;
-  for (const auto part : {loss_claims, sgd_claims, hessian_claims, specialisation_claims,
-                          bayes_claims, training_claims, errata_claims}) {
-    for (Claim& claim : part()) out.push_back(std::move(claim));
+  for (const auto part :
+       {loss_claims, manifold_claims, limit_claims, unspecialised_claims, parting_claims,
+        hessian_claims, specialisation_claims, bayes_claims, expressivity_claims, training_claims,
+        spare_heads_claims, words_claims, errata_claims, extension_claims}) {
+    for (Claim& claim : part(effort)) out.push_back(std::move(claim));
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "expectation/engine.h"
+#include "verify/claim.h"
 
 namespace headflow {
 
@@ -50,6 +51,22 @@ inline EngineOptions on_one_core(double tolerance) {
   options.tolerance = tolerance;
   options.threads = 1;
   return options;
+}
+
+/// Monte Carlo with independent samples for each number `replica`.
+inline std::unique_ptr<Engine> samples(const Problem& problem, std::int64_t count,
+                                       std::uint64_t replica) {
+  EngineOptions options = on_one_core(1e-3);
+  options.engine = "mc";
+  options.samples = count;
+  options.seed = 1000 + replica;
+  return make_engine(problem, options);
+}
+
+/// The number for the effort that is made.
+template <class T>
+T by(Effort effort, T quick, T full) {
+  return effort == Effort::quick ? quick : full;
 }
 
 inline std::unique_ptr<Engine> quadrature(const Problem& problem, double tolerance) {

@@ -45,6 +45,24 @@ def check_order(load, verdicts):
                          f"{sum(in_order(tau_s[::-1]) for _, tau_s in times)} of {len(times)} runs")
 
 
+EQUAL, UNEQUAL = 1.3, 2.0  # ratios of tau_s
+
+
+def check_equal(load, verdicts):
+    """Figs. 3 right and 16 top: features of equal strength are learnt at the same time. From noise of 0.01 the later may lag a little."""
+    for name in ("fig03", "fig16"):
+        ratios = {True: {}, False: {}}
+        for label, _, variances, tau_s, _, _ in runs_of(load, name):
+            ratios[len(set(variances)) == 1][label] = np.max(tau_s) / np.min(tau_s)  # NaN if one is never learnt
+        if not ratios[True]:
+            continue
+        equal, unequal = (np.array(list(ratios[same].values())) for same in (True, False))
+        shown = lambda values: " ".join("never" if np.isnan(x) else f"{x:.2f}" for x in values)
+        verdicts.check(name, "features of equal strength are learnt at the same time", np.all(equal < EQUAL),
+                       f"later over earlier tau_s {shown(equal)}", f"{EQUAL:g}")
+        verdicts.control(name, "features of different strengths are", np.any(unequal < UNEQUAL), shown(unequal))
+
+
 def all_patterns(signs):
     return np.all(signs != 0) and len({tuple(s) for s in signs}) == len(signs) == 2 ** signs.shape[1]
 
@@ -93,10 +111,10 @@ def check_pairs(load, verdicts):
             if len(set(variances)) == 1:
                 verdicts.finding(label, measured + " (no direction is preferred)")
                 continue
+            learnt = np.isfinite(tau_s)
             if name == "fig04":  # its last direction is still being learnt at the end
                 verdicts.finding(label, measured)
-                continue
-            learnt = np.isfinite(tau_s)
+                learnt[-1] = False
             verdicts.check(label, "Bayes-softmax has a pair of opposite heads along each direction that is learnt",
                            all(c >= 1 for c, l in zip(counts, learnt) if l), measured, f"{learnt.sum()} directions")
             turned = m @ rotation(m.shape[1])
@@ -115,5 +133,6 @@ def rotation(size):
 
 def run(load, verdicts):
     check_order(load, verdicts)
+    check_equal(load, verdicts)
     check_patterns(load, verdicts)
     check_pairs(load, verdicts)

@@ -48,7 +48,7 @@ def run(load, verdicts):
     if data is None:
         return
     samples = data.samples.values
-    m = data.m_t.transpose("sampling", "samples", "seed", "time", "head", "feature")
+    m = data.m_t.transpose("sampling", "samples", "seed", "time", "attention_head", "feature")
     fixed, redrawn = (m.sel(sampling=s).values[:, :, 1:] for s in ("fixed", "redrawn"))
     off, spread = redrawn - fixed, fixed.std(axis=1, ddof=1)
     level = LEVEL / (2 + len(samples))

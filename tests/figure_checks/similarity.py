@@ -16,7 +16,7 @@ def run(load, verdicts):
     data = load("fig11")
     if data is None:
         return
-    cosine = data.similarity.isel(head=0, head2=1).transpose("nu1", "nu2").values
+    cosine = data.similarity.isel(attention_head=0, other_head=1).transpose("nu1", "nu2").values
     worst, wrong, pairs = largest_fall(cosine, 0)
     verdicts.check("fig11", "similarity rises with nu_1", worst <= TOLERANCE,
                    f"{wrong} of {pairs} neighbours the other way, by at most {worst:.4f}", f"{TOLERANCE:g}")

@@ -14,6 +14,16 @@ inline Matrix row(std::initializer_list<double> values) {
   return out;
 }
 
+/// Uniform in [-1, 1], a function of its shape and number.
+inline Matrix random_matrix(int rows, int columns, unsigned number) {
+  std::mt19937_64 generator(1000003u * static_cast<unsigned>(rows) +
+                            1009u * static_cast<unsigned>(columns) + number);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  Matrix out(rows, columns);
+  for (double& x : out.reshaped()) x = uniform(generator);
+  return out;
+}
+
 /// A problem of the given shape; prior "full" is a Gaussian with mean and full covariance.
 inline ProblemOptions problem_options(const std::string& activation, const std::string& prior,
                                       int L, int H, int F) {
@@ -24,19 +34,19 @@ inline ProblemOptions problem_options(const std::string& activation, const std::
   options.features = F;
   options.prior = prior == "full" ? "gaussian" : prior;
   if (prior == "discrete") {
-    options.prior_parameters["points"] = Matrix::Random(3, F) * 2.0;
+    options.prior_parameters["points"] = random_matrix(3, F, 1) * 2.0;
     options.prior_parameters["weights"] = row({0.2, 0.3, 0.5});
   } else if (prior == "full") {
-    const Matrix A = Matrix::Random(F, F);
+    const Matrix A = random_matrix(F, F, 2);
     options.prior_parameters["covariance"] = A * A.transpose();
-    options.prior_parameters["mean"] = Matrix::Random(1, F);
+    options.prior_parameters["mean"] = random_matrix(1, F, 3);
   } else if (prior == "mixture") {  // two Gaussians and an atom
     Matrix covariances = Matrix::Zero(3 * F, F);
     for (int k = 0; k < 2; ++k) {
-      const Matrix A = Matrix::Random(F, F);
+      const Matrix A = random_matrix(F, F, 4 + 10 * static_cast<unsigned>(k));
       covariances.middleRows(k * F, F) = A * A.transpose();
     }
-    options.prior_parameters["means"] = Matrix::Random(3, F) * 2.0;
+    options.prior_parameters["means"] = random_matrix(3, F, 5) * 2.0;
     options.prior_parameters["covariances"] = covariances;
     options.prior_parameters["weights"] = row({0.2, 0.3, 0.5});
   } else {

@@ -7,7 +7,7 @@
 #include "support/random_problems.h"
 #include "support/reference_model.h"
 
-namespace headflow {
+namespace headflow::closed_forms_test {
 namespace {
 
 using testing::Draw;
@@ -173,7 +173,7 @@ TEST(ClosedForms, SecondDerivativesInTheBiases) {
   }
 }
 
-// Erratum 5: B-softmax with unequal biases, pi = softmax(b), J = (I - 11^T/L)/L.
+// Beyond lemma A.5: B-softmax with unequal biases, pi = softmax(b), J = (I - 11^T/L)/L.
 TEST(ClosedForms, UnequalBiases) {
   for (const char* prior : kCentred) {
     for (const int L : {2, 3, 5, 50}) {
@@ -204,7 +204,7 @@ TEST(ClosedForms, UnequalBiases) {
   }
 }
 
-// Erratum 6: with E theta != 0, E gains -2(L-1)/(H L^2) sum_h m_h . E theta (softmax), and C
+// Beyond lemma A.5: with E theta != 0, E gains -2(L-1)/(H L^2) sum_h m_h . E theta (softmax), and C
 // becomes E theta theta^T.
 TEST(ClosedForms, PriorWithAMean) {
   for (const char* prior : {"full", "discrete", "mixture", "flipping"}) {
@@ -263,4 +263,4 @@ TEST(ClosedForms, BiasesAndScaleOfSoftmax1) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::closed_forms_test

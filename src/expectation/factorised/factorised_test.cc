@@ -6,16 +6,13 @@
 
 #include "core/error.h"
 #include "support/brute_force.h"
+#include "support/effort.h"
 #include "support/problems.h"
 
-namespace headflow {
+namespace headflow::factorised_test {
 namespace {
 
-#ifdef HEADFLOW_SANITIZE
-constexpr int kThin = 10;  // a tenth of the cases: the same code, ten times slower
-#else
-constexpr int kThin = 1;
-#endif
+bool whole() { return testing::effort() == testing::Effort::full; }
 
 Factorised make(const Problem& problem, double tolerance, int threads = 1) {
   EngineOptions options;
@@ -62,7 +59,7 @@ struct RandomCase {
 
 TEST(Factorised, ConvergesToBruteForce) {
   std::mt19937_64 generator(11);
-  for (int i = 0; i < 30 / kThin; ++i) {
+  for (int i = 0; i < testing::by_effort(3, 10, 30); ++i) {
     const std::string activation = i % 3 == 0 ? "softmax" : i % 3 == 1 ? "softmax-1" : "b-softmax";
     const bool joint = activation == "b-softmax";
     const RandomCase c(generator, activation, joint ? 2 : 3, 1.5, !joint || i % 2 == 0);
@@ -100,7 +97,7 @@ TEST(Factorised, ExtremesAgainstBruteForce) {
   apart << 1, 0, 0, 1;
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
     for (const Matrix& m : {aligned, opposite, near, apart}) {
-      if (kThin > 1 && m != opposite) continue;
+      if (!whole() && m != opposite) continue;
       check(activation, 5, 3 * m, 0, 1e-8);          // collinear, large variance
       check(activation, 5, 1e-4 * m, 0, 1e-9);       // tiny variance
       check(activation, 5, Matrix(0 * m), 0, 1e-9);  // none
@@ -108,7 +105,7 @@ TEST(Factorised, ExtremesAgainstBruteForce) {
       check(activation, 2, m, 0.5, 1e-9);
       check(activation, 1'000'000, m, 0.3, 1e-9);
     }
-    if (kThin == 1) check(activation, 5, 14 * aligned, 0, 1e-6);  // |m_h| = 20
+    if (whole()) check(activation, 5, 14 * aligned, 0, 1e-6);  // |m_h| = 20
   }
 }
 
@@ -117,12 +114,12 @@ TEST(Factorised, ExtremesAgainstBruteForce) {
 TEST(Factorised, ReportedErrorsBoundTrueOnes) {
   std::mt19937_64 generator(12);
   int checks = 0, misses = 0, unmet = 0;
-  for (int i = 0; i < 300 / kThin; ++i) {
+  for (int i = 0; i < testing::by_effort(15, 60, 300); ++i) {
     const std::string activation = i % 3 == 0 ? "softmax" : i % 3 == 1 ? "softmax-1" : "b-softmax";
     const bool joint = activation == "b-softmax";
     const bool with_R = !joint || i % 2 == 0;
-    const int most_heads = !joint ? 5 : with_R || kThin > 1 ? 3 : 8;
-    const RandomCase c(generator, activation, most_heads, kThin > 1 ? 1.5 : 4.0, with_R);
+    const int most_heads = !joint ? 5 : with_R || !whole() ? 3 : 8;
+    const RandomCase c(generator, activation, most_heads, whole() ? 4.0 : 1.5, with_R);
     const double tolerance = RandomCase::log_uniform(generator, 1e-8, 1e-3);
     SCOPED_TRACE(fmt::format("case {}: {} H {} F {} L {} |m| {} tolerance {}", i, activation,
                              c.problem.H(), c.problem.F(), c.problem.L(), c.point.m.norm(),
@@ -144,8 +141,8 @@ TEST(Factorised, ReportedErrorsBoundTrueOnes) {
       EXPECT_LT(ratio, 10);
     }
   }
-  // One in a hundred; of the 60 checks with sanitizers, one.
-  EXPECT_LE(misses, std::max(0.01 * checks, kThin > 1 ? 1.0 : 0.0));
+  // One in a hundred; of the few checks of a thinned run, one.
+  EXPECT_LE(misses, std::max(0.01 * checks, whole() ? 0.0 : 1.0));
   EXPECT_EQ(unmet, 0);
 }
 
@@ -193,7 +190,8 @@ TEST(Factorised, CostDoesNotDependOnTokens) {
 }
 
 TEST(Factorised, SaysWhenTheToleranceIsOutOfReach) {
-  if (kThin > 1) GTEST_SKIP() << "minutes with sanitizers, and the code of other tests";
+  if (testing::effort() == testing::Effort::sanitized)
+    GTEST_SKIP() << "minutes with sanitizers, and the code of other tests";
   const Problem problem(testing::problem_options("b-softmax", "flipping", 5, 8, 3));
   Factorised engine = make(problem, 1e-9), loose = make(problem, 1e-4);
   const Point point = testing::random_point(8, 3, 4, 0.7);
@@ -235,7 +233,8 @@ TEST(Factorised, RejectsWhatItCannotDo) {
 }
 
 TEST(Auto, SaysWhenNothingMeetsTheTolerance) {
-  if (kThin > 1) GTEST_SKIP() << "minutes with sanitizers, and the code of other tests";
+  if (testing::effort() == testing::Effort::sanitized)
+    GTEST_SKIP() << "minutes with sanitizers, and the code of other tests";
   EngineOptions options;
   options.threads = 1;
   options.tolerance = 1e-9;
@@ -274,4 +273,4 @@ TEST(Auto, TakesTheCheapestThatMeetsTheTolerance) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::factorised_test

@@ -6,20 +6,18 @@
 
 #include "expectation/factorised/factorised.h"
 #include "support/each_target.h"
+#include "support/effort.h"
 #include "support/problems.h"
 #include "support/random_problems.h"
 
-namespace headflow {
+namespace headflow::gradient_hessian_test {
 namespace {
 
 using testing::Draw;
 using testing::flatten;
 
-#ifdef HEADFLOW_SANITIZE
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
+using testing::Effort;
+using testing::effort;
 
 // Differences are of fourth order.
 constexpr double kStep = 5e-3, kClose = 1e-7, kSymmetric = 1e-8;
@@ -134,10 +132,12 @@ void check(const Case& c) {
   EXPECT_NEAR(second, of_u.dot(c.u), kClose);
 }
 
-/// Every third of the costly cases; of the others every seventh with sanitizers.
+/// Every third of the costly cases, thinned every ninth; of the others, thinned every third, and
+/// every seventh with sanitizers.
 bool wanted(const Kind& kind, std::uint64_t number) {
   const bool costly = kind.size > 2;
-  if (kSanitized) return !costly && number % 7 == 0;
+  if (effort() == Effort::sanitized) return !costly && number % 7 == 0;
+  if (effort() == Effort::thin) return number % (costly ? 9 : 3) == 0;
   return !costly || number % 3 == 0;
 }
 
@@ -173,7 +173,7 @@ TEST(FactorisedDerivatives, HessianIsFiniteForFewTokens) {
   for (const char* activation : testing::kAllActivations) {
     for (const int L : {1, 2, 3}) {
       for (const double size : {0.0, 1.0, 3.0}) {
-        if (kSanitized && size > 2) continue;
+        if (effort() == Effort::sanitized && size > 2) continue;
         SCOPED_TRACE(fmt::format("{} L {} |m| {}", activation, L, size));
         Draw draw(static_cast<std::uint64_t>(L));
         const Problem problem(testing::random_options(activation, "discrete", L, 2, 2, draw));
@@ -274,4 +274,4 @@ TEST(FactorisedDerivatives, InstructionSetsAgree) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::gradient_hessian_test

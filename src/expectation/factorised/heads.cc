@@ -14,14 +14,12 @@
 
 #include <cmath>
 
+#include "core/index.h"
 #include "expectation/factorised/heads_plan.h"
 #include "expectation/factorised/kernels.h"
 
 namespace headflow::factorised {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
 constexpr int kOrders = 4;  // derivatives of f in the tables of a pair
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/index.h"
 #include "core/log_factorial.h"
 #include "expectation/factorised/kernels.h"
 #include "expectation/factorised/node_density.h"
@@ -16,8 +17,6 @@ constexpr double kMostNodesInScore = 1 << 18;
 constexpr int kMostTerms = 4000;  // of Mehler's sum
 constexpr int kTooManyTerms = 1 << 20;
 constexpr double kMostBytes = 0x1p29;  // of one rule
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// -log of the n-th Hermite coefficient of f(u + sigma z), f = exp(-e^t), at its largest: the
 /// saddle point of int w^n e^(-sigma^2 w^2 / 2) e^(-pi w / 2) dw, times sigma^n / sqrt(n!).

@@ -12,11 +12,11 @@
 // Check: the shares of all tokens sum to one, int [ s1_1 s0_0^(L-1) + (L-1) s1_0 s0_1 s0_0^(L-2) ]
 // du = 1; what is missing is the defect. A common shift of all b changes nothing and is taken out.
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "core/index.h"
 #include "expectation/factorised/joint_kernels.h"
 #include "expectation/factorised/kernels.h"
 #include "expectation/factorised/node_density.h"
@@ -31,8 +31,6 @@ constexpr std::int64_t kMostNodes = 1 << 22;
 constexpr std::int64_t kMostNumbers = 1 << 24;  // coordinates and weights of all nodes
 constexpr int kMostPoints = 1 << 16;            // in u
 constexpr double kFewestPoints = 5;
-
-std::size_t at(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
 
 /// Components with the same covariance, and the nodes for it.
 struct CovarianceGroup {
@@ -356,7 +354,7 @@ bool plan_group(const TokenLaws<double>& laws, double digits, double most_work,
                 CovarianceGroup& group) {
   const int H = laws.H;
   const Eigen::Map<const Matrix> Q(laws.Q.data() + at(group.first * H * H), H, H);
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(Q);
+  const SymmetricEigen solver(Q);
   std::vector<std::pair<double, int>> order;
   for (int i = 0; i < H; ++i) {
     const double spread = std::sqrt(std::max(0.0, solver.eigenvalues()[i]));

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/index.h"
 #include "expectation/factorised/kernels.h"
 
 namespace headflow::factorised {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 std::vector<double> linspace(double from, double to, int n) {
   std::vector<double> x(at(n));

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/index.h"
 #include "expectation/factorised/kernels.h"
 #include "expectation/factorised/rules.h"
 #include "expectation/sobol.h"
 
 namespace headflow::factorised {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Weighted points while they are collected, one after the other.
 struct Points {

@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "expectation/factorised/factorised.h"
+#include "support/effort.h"
 #include "support/problems.h"
 #include "support/random_problems.h"
 
-namespace headflow {
+namespace headflow::symmetries_test {
 namespace {
 
 using testing::Draw;
@@ -15,11 +16,10 @@ using testing::flatten;
 
 constexpr double kClose = 1e-8;
 
-#ifdef HEADFLOW_SANITIZE
-constexpr const char* kPriors[] = {"mixture"};
-#else
-constexpr auto& kPriors = testing::kAllPriors;
-#endif
+std::vector<const char*> priors() {
+  if (testing::effort() != testing::Effort::full) return {"mixture"};
+  return {std::begin(testing::kAllPriors), std::end(testing::kAllPriors)};
+}
 
 Evaluation evaluate(const Problem& problem, const Point& point) {
   EngineOptions options = testing::engine_options(0, 1);
@@ -34,7 +34,7 @@ Evaluation evaluate(const Problem& problem, const Point& point) {
 // gradient.
 TEST(FactorisedSymmetries, UnspecialisedManifoldIsInvariant) {
   for (const char* activation : testing::kAllActivations) {
-    for (const char* prior : kPriors) {
+    for (const char* prior : priors()) {
       for (const int L : {2, 300}) {
         for (const double r : {0.0, 0.6}) {
           SCOPED_TRACE(fmt::format("{} {} L {} r {}", activation, prior, L, r));
@@ -71,7 +71,7 @@ TEST(FactorisedSymmetries, UnspecialisedManifoldIsInvariant) {
 // the gradient; B-softmax does not feel a common shift of the biases.
 TEST(FactorisedSymmetries, PermutationsRotationsShifts) {
   for (const char* activation : testing::kAllActivations) {
-    for (const char* prior : kPriors) {
+    for (const char* prior : priors()) {
       SCOPED_TRACE(fmt::format("{} {}", activation, prior));
       Draw draw(5);
       const int H = 3, F = 2;
@@ -104,7 +104,7 @@ TEST(FactorisedSymmetries, PermutationsRotationsShifts) {
 // A.3: E depends on R R^T only, so that its gradient in R vanishes at R = 0; here exactly.
 TEST(FactorisedSymmetries, GradientInRVanishesAtZero) {
   for (const char* activation : testing::kAllActivations) {
-    for (const char* prior : kPriors) {
+    for (const char* prior : priors()) {
       for (const double size : {0.0, 0.3, 1.5}) {
         SCOPED_TRACE(fmt::format("{} {} |m| {}", activation, prior, size));
         Draw draw(6);
@@ -117,4 +117,4 @@ TEST(FactorisedSymmetries, GradientInRVanishesAtZero) {
 }
 
 }  // namespace
-}  // namespace headflow
+}  // namespace headflow::symmetries_test

@@ -8,7 +8,7 @@
 namespace headflow {
 namespace {
 
-std::unique_ptr<Prior> make(int F, const PriorParameters& parameters) {
+std::unique_ptr<Prior> make_discrete(int F, const PriorParameters& parameters) {
   const auto given = parameters.find("points");
   if (given == parameters.end()) {
     throw OptionError("problem.points", "",
@@ -50,7 +50,7 @@ const PriorInfo& discrete_prior() {
       "theta = points_k with probability weights_k",
       {{"points", "support, one row of F numbers a point"},
        {"weights", "probabilities of the points, summing to one (equal if not given)"}},
-      make};
+      make_discrete};
   return info;
 }
 

@@ -9,7 +9,7 @@
 namespace headflow {
 namespace {
 
-std::unique_ptr<Prior> make(int F, const PriorParameters& parameters) {
+std::unique_ptr<Prior> make_flipping(int F, const PriorParameters& parameters) {
   if (F < 2) {
     throw OptionError("problem.features", fmt::format("{}", F),
                       "the flipping spike needs at least 2 features");
@@ -41,7 +41,7 @@ const PriorInfo& flipping_prior() {
       "flipping",
       "F = 2: theta = (sqrt nu1, +-sqrt nu2); F > 2: uniform on {sqrt(nu) e_f}",
       {{"nu", "signal strengths, [nu1, nu2] or one number"}},
-      make};
+      make_flipping};
   return info;
 }
 

@@ -9,7 +9,7 @@
 namespace headflow {
 namespace {
 
-std::unique_ptr<Prior> make(int F, const PriorParameters& parameters) {
+std::unique_ptr<Prior> make_gaussian(int F, const PriorParameters& parameters) {
   Vector mean = Vector::Zero(F);
   if (parameters.contains("mean")) mean = vector_parameter(parameters, "mean", F);
 
@@ -51,7 +51,7 @@ const PriorInfo& gaussian_prior() {
       {{"nu", "signal strengths, [nu1, nu2] or one number"},
        {"mean", "mean of theta, a list of F numbers"},
        {"covariance", "covariance of theta, an F x F matrix, instead of nu"}},
-      make};
+      make_gaussian};
   return info;
 }
 

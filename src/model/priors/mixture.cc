@@ -40,7 +40,7 @@ Matrix covariance_factor(const Matrix& covariance, Eigen::Index number) {
   return positive_square_root(covariance);
 }
 
-std::unique_ptr<Prior> make(int F, const PriorParameters& parameters) {
+std::unique_ptr<Prior> make_mixture(int F, const PriorParameters& parameters) {
   const auto given = [&](const char* name, const char* rule) -> const Matrix& {
     const auto it = parameters.find(name);
     if (it == parameters.end()) throw OptionError(fmt::format("problem.{}", name), "", rule);
@@ -83,7 +83,7 @@ const PriorInfo& mixture_prior() {
       {{"means", "means of the Gaussians, one row of F numbers each"},
        {"covariances", "their F x F covariances, stacked; a matrix of zeros makes an atom"},
        {"weights", "probabilities of the Gaussians, summing to one (equal if not given)"}},
-      make};
+      make_mixture};
   return info;
 }
 

@@ -254,14 +254,14 @@ class Sweep(CommandLine):
         done = self.sweep("--threads", 2, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["tasks"], 6)
-        self.assertFalse((self.path / "sweep.nc.tasks").exists())
+        self.assertEqual(len(list((self.path / "sweep.nc.tasks").glob("*.task"))), 6)
         other = self.path / "other.nc"
         self.assertEqual(self.sweep("--threads", 1, output=other).returncode, 0)
         with xarray.open_dataset(self.result) as one, xarray.open_dataset(other) as two:
             self.assertEqual(one.loss.dims, ("heads", "seed"))
             self.assertEqual(list(one.seed.values), [1, 2, 3])
-            self.assertEqual(one.m.dims, ("heads", "seed", "head", "feature"))
-            self.assertTrue(np.isnan(one.m.sel(heads=1, head=2)).all())
+            self.assertEqual(one.m.dims, ("heads", "seed", "attention_head", "feature"))
+            self.assertTrue(np.isnan(one.m.sel(heads=1, attention_head=2)).all())
             self.assertTrue((one.loss > one.bayes).all())
             self.assertTrue((one.loss.sel(heads=2) < one.loss.sel(heads=1)).all())
             self.assertTrue(np.allclose(one.pruned_loss.isel(removed=0), one.loss, atol=1e-5))
@@ -275,12 +275,12 @@ class Sweep(CommandLine):
                                    stderr=subprocess.DEVNULL)
         tasks = self.path / "sweep.nc.tasks"
         for _ in range(2000):
-            if len(list(tasks.glob("*.json"))) >= 2 or process.poll() is not None:
+            if len(list(tasks.glob("*.task"))) >= 2 or process.poll() is not None:
                 break
             time.sleep(0.005)
         process.kill()
         process.wait()
-        kept = len(list(tasks.glob("*.json")))
+        kept = len(list(tasks.glob("*.task")))
         done = self.sweep("--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["kept"], kept)
@@ -329,11 +329,11 @@ class Flow(CommandLine):
         import xarray
 
         with xarray.open_dataset(self.output) as data:
-            self.assertEqual(dict(data.sizes), {"time": 6, "head": 2, "head2": 2, "feature": 2, "feature2": 2})
-            self.assertEqual(data.m.dims, ("time", "head", "feature"))
+            self.assertEqual(dict(data.sizes), {"time": 6, "attention_head": 2, "other_head": 2, "feature": 2, "feature2": 2})
+            self.assertEqual(data.m.dims, ("time", "attention_head", "feature"))
             for name in ("R", "q", "r"):
-                self.assertEqual(data[name].dims, ("time", "head", "head2"))
-            self.assertEqual(data.b.dims, ("time", "head"))
+                self.assertEqual(data[name].dims, ("time", "attention_head", "other_head"))
+            self.assertEqual(data.b.dims, ("time", "attention_head"))
             self.assertEqual(data.p.dims, ("feature", "feature2"))
             self.assertEqual(data.p.values.tolist(), [[1, 0], [0, 1]])
             for name in ("v", "loss", "loss_error", "gradient_norm", "gradient_error"):
@@ -346,7 +346,7 @@ class Flow(CommandLine):
             for name in ("format_version", "program_version", "program_commit", "date", "configuration",
                          "command", "seed", "engine", "outcome", "outcome_message"):
                 self.assertIn(name, data.attrs)
-            self.assertEqual(data.attrs["seed"], "3")
+            self.assertEqual(data.attrs["seed"], 3)
             self.assertEqual(data.attrs["outcome"], "reached_time")
 
     def test_the_recorded_configuration_reproduces_the_run(self):
@@ -417,7 +417,7 @@ class Flow(CommandLine):
             ends[integrator, kappa] = json.loads(done.stdout)
             self.assertEqual(ends[integrator, kappa]["steps"], 10)
         self.assertEqual(ends["map", 0]["point"], ends["euler", 0]["point"])
-        self.assertEqual(ends["map", 1]["engine"], "mc")
+        self.assertEqual(ends["map", 1]["engine"], "factorised+qmc")
 
     def test_divergence_is_reported(self):
         done = run("flow", self.point, "--samples", 500, "--time", 1e9, "--integrator", "euler",
@@ -537,9 +537,14 @@ class BadInput(CommandLine):
         self.rejected("loss", self.point, "--samples", 100, says=says)
         self.rejected("flow", self.point, *QUICK, "--output", self.output, says=says)
 
-    def test_kappa_needs_samples(self):
-        self.rejected("flow", self.point, "--engine", "factorised", "--kappa", 1, "--time", 1, "--quiet", "--output",
-                      self.output, says=["run.engine", "flow.kappa needs"])
+    def test_kappa_samples_only_what_it_must(self):
+        ends = {}
+        for engine in ("factorised", "mc"):
+            done = run("flow", self.point, "--init", "point", "--engine", engine, "--kappa", 0.1, "--time", 1, "--json", "--quiet")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ends[engine] = json.loads(done.stdout)
+        self.assertEqual(ends["factorised"]["engine"], "factorised+qmc")
+        self.assertLess(np.abs(np.subtract(ends["factorised"]["point"]["m"], ends["mc"]["point"]["m"])).max(), 0.02)
 
     def test_unknown_key(self):
         self.rejected_file("tokens = 4", "token = 4", ["point.toml:4:", '"token"', 'did you mean "tokens"?'])

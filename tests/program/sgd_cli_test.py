@@ -48,9 +48,9 @@ class Sgd(unittest.TestCase):
             out = json.loads(done.stdout)
             self.assertEqual((out["outcome"], out["steps"], len(out["runs"])), ("finished", 20, 3))
             data = self.load(self.output)
-            self.assertEqual(dict(data.sizes), {"run": 3, "time": 6, "head": 2, "head2": 2,
+            self.assertEqual(dict(data.sizes), {"run": 3, "time": 6, "attention_head": 2, "other_head": 2,
                                                 "feature": 2, "feature2": 2})
-            self.assertEqual(data.m.dims, ("run", "time", "head", "feature"))
+            self.assertEqual(data.m.dims, ("run", "time", "attention_head", "feature"))
             self.assertEqual(data.p.dims, ("run", "feature", "feature2"))
             self.assertEqual(data.step.values.tolist(), [0, 4, 8, 12, 16, 20])
             self.assertAlmostEqual(float(data.time[-1]), 2.0)
@@ -144,7 +144,7 @@ class Sgd(unittest.TestCase):
         self.assertLess(flow["m"]["largest"], 0.05)  # five times D^-1/2
         self.assertGreater(flow["m"]["rms"], 1e-5)
         data = self.load(self.output)
-        self.assertEqual(data.m_theory.dims, ("theory", "run", "time", "head", "feature"))
+        self.assertEqual(data.m_theory.dims, ("theory", "run", "time", "attention_head", "feature"))
         self.assertLess(abs(data.m_theory[0, :, 0].values - data.m[:, 0].values).max(), 1e-12)
         self.assertAlmostEqual(data.attrs["flow_rms_m"], flow["m"]["rms"])
 
@@ -175,7 +175,7 @@ class Sgd(unittest.TestCase):
         again.write_text(first.attrs["configuration"])
         self.assertEqual(run("compare", again, "--output", second).returncode, 0)
         self.same(first, self.load(second))
-        self.assertEqual(first.sel(theory="flow").m_theory.dims, ("run", "time", "head", "feature"))
+        self.assertEqual(first.sel(theory="flow").m_theory.dims, ("run", "time", "attention_head", "feature"))
 
     def test_a_flag_wins_over_the_file(self):
         file = self.path / "steps.toml"

@@ -102,7 +102,7 @@ class Sweeps(unittest.TestCase):
         done = self.sweep(SGD)
         self.assertEqual(done.returncode, 0, done.stderr)
         with xarray.open_dataset(self.path / "sgd.nc") as data:
-            self.assertEqual(data.sgd_m_t.dims, ("nu2", "nu1", "seed", "time", "head", "feature"))
+            self.assertEqual(data.sgd_m_t.dims, ("nu2", "nu1", "seed", "time", "attention_head", "feature"))
             off = data.sgd_m_t - data.m_t
             self.assertLess(np.abs(off.isel(time=0)).max(), 1e-12)
             self.assertGreater(np.abs(off.isel(time=-1)).max(), 1e-4)

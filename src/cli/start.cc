@@ -1,0 +1,55 @@
+// Where a flow starts, with remarks on what was given and is not taken.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/command.h"
+
+namespace headflow::cli {
+namespace {
+
+/// What was given of a start that is not taken, and what is added to it.
+std::vector<std::string> remarks_on_start(const Session& session) {
+  const bool from_file = !session.flow.init_from.empty();
+  const auto given = [&](const char* key) { return !session.keys.origin(key).empty(); };
+  std::vector<std::string> notes;
+  for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
+    if (!given(key) || (!from_file && session.flow.init != "noise")) continue;
+    notes.push_back(
+        fmt::format("{} is not used: the flow starts from {}", key,
+                    from_file ? "the file init_from" : "noise (--init point starts from [point])"));
+    break;
+  }
+  if (from_file && given("problem.p")) {
+    notes.emplace_back("problem.p is not used: p is that of the file init_from");
+  }
+  if (from_file && given("flow.init") && session.flow.init != "file") {
+    notes.emplace_back("flow.init is not used: the flow starts from the file init_from");
+  }
+  const bool around = from_file || session.flow.init == "point";
+  if (around && session.flow.init_noise.value_or(0.0) > 0) {
+    notes.push_back(fmt::format("noise of size {:g} is added to the given start (init_noise)",
+                                *session.flow.init_noise));
+  }
+  const ActivationInfo& info = find_activation(session.problem.activation).info();
+  const auto unused = [&](const char* name) {
+    notes.push_back(
+        fmt::format("flow.init_{} does not matter: {} has no {}", name, info.name, name));
+  };
+  if (session.flow.init_b && !info.trains_b) unused("b");
+  if (session.flow.init_v && !info.trains_v) unused("v");
+  return notes;
+}
+
+}  // namespace
+
+void settle_start(Session& session, bool quiet) {
+  const std::vector<std::string> notes = remarks_on_start(session);
+  print_note(session.take_recorded_start(), quiet);
+  if (quiet) return;
+  if (!session.taken_from.empty()) fmt::print(stderr, "starting from {}\n", session.taken_from);
+  for (const std::string& note : notes) fmt::print(stderr, "headflow: note: {}\n", note);
+}
+
+}  // namespace headflow::cli

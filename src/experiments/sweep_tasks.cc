@@ -1,0 +1,208 @@
+#include "experiments/sweep_tasks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "experiments/measure_info.h"
+#include "experiments/sweep_result.h"
+#include "experiments/what_differs.h"
+#include "io/atomic_file.h"
+
+namespace headflow {
+namespace {
+
+constexpr std::size_t kBlock = 2048;        // of tasks that are checked one after the other
+constexpr double kMostNumbers = 1e8;        // of a result: it is put together in memory
+constexpr std::size_t kFewestSpare = 1000;  // tasks of other plans that a store may hold
+
+}  // namespace
+
+std::string program_identity() { return program_version() + " " + program_commit(); }
+
+RunningSweep::RunningSweep(SweepJob job, int threads, const SweepWatch& watch)
+    : job_(std::move(job)) {
+  const SweepPlan& plan = job_.file.plan;
+  outcome.tasks = plan.tasks();
+  job_.file.base.engine.threads = 1;
+  take_start(watch);
+  Session session;
+  session.take(job_.file.base);
+  configuration_ = session.keys.toml(swept_sections(), plan.replaced_keys()) + "\n" + plan.toml();
+  check_tasks(threads, watch.go_on);
+  look_at_output(watch);
+}
+
+/// A start from a file that is the same for all tasks becomes numbers of the configuration.
+void RunningSweep::take_start(const SweepWatch& watch) {
+  Configuration& base = job_.file.base;
+  const SweepPlan& plan = job_.file.plan;
+  const bool varies =
+      plan.varies("flow.init") || plan.varies("flow.init_from") || plan.varies("flow.init_run");
+  if (base.flow.init_from.empty() && !plan.varies("flow.init_from")) return;
+  try {
+    if (job_.file.point_is_set || plan.varies("problem.p")) {
+      throw Error("flow.init_from gives [point] and problem.p, which are set otherwise, too");
+    }
+    if (std::ranges::none_of(plan.measures, trains)) {
+      throw OptionError("flow.init_from", toml_text(base.flow.init_from),
+                        "none of the measures starts a flow there");
+    }
+    if (varies) return;
+    Session session;
+    session.take(base);
+    plan.apply(0, session);
+    const std::string remark = session.take_recorded_start();
+    if (!remark.empty()) watch.note(remark);
+    base.point = session.point;
+    base.problem.p = session.problem.p;
+    base.flow.init = session.flow.init;
+    base.flow.init_from = session.flow.init_from;
+    base.flow.init_run = session.flow.init_run;
+    base.flow.init_time = session.flow.init_time;
+    if (!plan.varies("flow.init_noise")) base.flow.init_noise = session.flow.init_noise;
+  } catch (const Error& e) {
+    throw Error(fmt::format("{}: {}", job_.file.path, e.what()));
+  }
+}
+
+void RunningSweep::prepare(std::size_t task, Session& session) const {
+  session.take(job_.file.base);
+  job_.file.plan.apply(task, session);
+  session.take_recorded_start();
+}
+
+TaskIdentity RunningSweep::identity(const Session& session) const {
+  return {program_identity(), session.keys.toml(swept_sections()) + "\n[sweep]\nmeasure = " +
+                                  toml_text(job_.file.plan.measures) + "\n"};
+}
+
+/// A wrong value is found before hours are spent on the others.
+void RunningSweep::check_tasks(int threads, const GoOn& go_on) {
+  const SweepPlan& plan = job_.file.plan;
+  fingerprints_.resize(tasks());
+  const std::size_t blocks = (tasks() + kBlock - 1) / kBlock;
+  std::vector<std::string> wrong(blocks);
+  std::vector<double> numbers(blocks, 0.0);
+  const Workers workers(threads, go_on);
+  workers.for_each_block(blocks, [&](std::size_t block, int) {
+    Session session;
+    const std::size_t end = std::min(tasks(), (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) {
+      try {
+        prepare(i, session);
+        check_task(session, plan.measures, job_.file.point_is_set);
+      } catch (const Error& e) {
+        const std::string which = plan.axes.empty() ? "" : plan.describe(i) + ": ";
+        wrong[block] = fmt::format("{}: {}{}", job_.file.path, which, e.what());
+        return;
+      }
+      fingerprints_[i] = identity(session).fingerprint();
+      numbers[block] = std::max(numbers[block], numbers_of(session, plan.measures));
+    }
+  });
+  for (const std::string& what : wrong) {
+    if (!what.empty()) throw Error(what);
+  }
+  const double all = *std::ranges::max_element(numbers) * static_cast<double>(tasks());
+  if (all > kMostNumbers) {
+    throw Error(fmt::format(
+        "{}: the result would have {:.2g} numbers, and at most {:.0e} fit: take fewer tasks, or "
+        "fewer output times (flow.outputs, sgd.outputs)",
+        job_.file.path, all, kMostNumbers));
+  }
+}
+
+/// Is there a result already, and may it be replaced?
+void RunningSweep::look_at_output(const SweepWatch& watch) {
+  namespace fs = std::filesystem;
+  const std::string& path = job_.output;
+  const std::string folder = path + ".tasks";
+  std::error_code error;
+  if (is_result_of(path, configuration_)) {
+    outcome.done = outcome.kept = outcome.tasks;
+    outcome.up_to_date = true;
+    if (!job_.keep_tasks && fs::is_directory(folder, error)) TaskStore(folder).remove();
+    return;
+  }
+  check_writable(path);
+  const bool there = fs::exists(path, error);
+  if (!there || job_.replace) {
+    store_.emplace(folder);
+    return;
+  }
+  if (read_attribute(path, "format") != "headflow-sweep") {
+    throw Error(
+        fmt::format("{}: is there already, and is no result of a sweep; choose another "
+                    "--output",
+                    path));
+  }
+  const std::string other = what_differs(configuration_, read_attribute(path, "configuration"));
+  const std::string why = other.empty() ? "by another version of the program"
+                                        : fmt::format("with another configuration ({})", other);
+  if (fs::is_directory(folder, error)) store_.emplace(folder);
+  std::size_t known = 0;
+  for (const Fingerprint& one : fingerprints_) known += store_ && store_->has(one) ? 1 : 0;
+  if (known == 0) {
+    throw Error(
+        fmt::format("{}: was computed {}, and none of its tasks is one of these; remove "
+                    "it, or choose another --output",
+                    path, why));
+  }
+  watch.note(fmt::format("{} was computed {}; {} of {} tasks are kept, and it will be replaced",
+                         path, why, known, tasks()));
+}
+
+std::optional<TaskResult> RunningSweep::compute(std::size_t task, Session& session,
+                                                const GoOn& go_on) const {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<std::string>& measures = job_.file.plan.measures;
+  try {
+    session.engine.go_on = go_on;
+    auto measured = measure_task(session, measures, go_on);
+    if (!measured) return std::nullopt;
+    return TaskResult{
+        std::move(*measured),
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  } catch (const Error& e) {
+    throw Error(fmt::format("{}: {}: {}", job_.file.path, describe(task), e.what()));
+  }
+}
+
+void RunningSweep::settle(double seconds) {
+  ++outcome.done;
+  outcome.seconds += seconds;
+}
+
+void RunningSweep::keep(double seconds) {
+  ++outcome.kept;
+  settle(seconds);
+}
+
+void RunningSweep::finish() {
+  const SweepPlan& plan = job_.file.plan;
+  Session session;
+  const auto load = [&](std::size_t task) {
+    prepare(task, session);
+    TaskStore::Loaded loaded = store_->load(identity(session));
+    if (loaded.found == TaskStore::Found::whole) return std::move(loaded.result);
+    throw FileError(job_.output + ".tasks", fmt::format("the task {} was changed or removed while "
+                                                        "this ran; give the command again",
+                                                        plan.describe(task)));
+  };
+  Provenance provenance{configuration_, job_.command_line, job_.file.base.engine.seed};
+  if (plan.varies("run.seed")) provenance.seed.reset();
+  write_sweep(job_.output, plan, load, provenance);
+  if (job_.keep_tasks) {
+    std::vector<Fingerprint> wanted = fingerprints_;
+    std::ranges::sort(wanted);
+    store_->tidy(program_identity(), wanted, std::max(tasks(), kFewestSpare));
+  } else {
+    store_->remove();
+  }
+  store_.reset();
+}
+
+}  // namespace headflow

@@ -1,0 +1,243 @@
+#include "io/checkpoint_file.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "core/checksum.h"
+#include "core/error.h"
+#include "io/atomic_file.h"
+#include "io/result_file.h"
+
+namespace headflow {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "headflow checkpoint 2 ";
+constexpr std::size_t kHash = 16;                               // hexadecimal digits
+constexpr std::size_t kHeader = kMagic.size() + 2 * kHash + 2;  // hash, blank, checksum, newline
+
+/// Damage, as opposed to a checkpoint that is whole but of something else.
+struct Damaged {
+  std::string what;
+};
+
+/// What a checkpoint belongs to: the same numbers come from this program and configuration only.
+std::uint64_t owner_hash(const std::string& configuration) {
+  Checksum sum;
+  sum.add(std::string_view(configuration));
+  sum.add(std::string_view(build_identity()));
+  return sum.value();
+}
+
+std::uint64_t whole_checksum(std::string_view owner, std::string_view content) {
+  Checksum sum;
+  sum.add(owner);
+  sum.add(content);
+  return sum.value();
+}
+
+std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+bool is_checkpoint(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, kMagic.size()> begin{};
+  return file.read(begin.data(), begin.size()) &&
+         std::string_view(begin.data(), begin.size()) == kMagic;
+}
+
+/// Throws FileError if the file exists and is no checkpoint.
+void require_checkpoint(const std::string& path) {
+  if (!fs::exists(path) || is_checkpoint(path)) return;
+  throw FileError(path,
+                  "is not a checkpoint of this version of headflow, or its beginning is damaged; "
+                  "move it away to start anew, or choose another --output");
+}
+
+template <class Value>
+std::vector<double> gather(const std::vector<std::vector<SgdRecord>>& recorded,
+                           const Value& value) {
+  std::vector<double> out;
+  for (const auto& run : recorded) {
+    for (const SgdRecord& record : run) {
+      const Matrix numbers = value(record);
+      out.insert(out.end(), numbers.data(), numbers.data() + numbers.size());
+    }
+  }
+  return out;
+}
+
+std::vector<char> content_of(const SgdCheckpoint& checkpoint, const std::string& configuration) {
+  const auto& recorded = checkpoint.recorded;
+  const SgdState& shape = recorded.front().front().state;
+  const auto number = [](double x) -> Matrix { return Matrix::Constant(1, 1, x); };
+  NetcdfWriter file;
+  file.dimension("run", recorded.size());
+  file.dimension("time", recorded.front().size());
+  file.dimension("saved", checkpoint.saved.front().size());
+  file.dimension("attention_head", static_cast<std::size_t>(shape.heads()));
+  file.dimension("other_head", static_cast<std::size_t>(shape.heads()));
+  file.dimension("feature", static_cast<std::size_t>(shape.features()));
+  file.dimension("feature2", static_cast<std::size_t>(shape.features()));
+  std::vector<double> saved;
+  for (const auto& run : checkpoint.saved) saved.insert(saved.end(), run.begin(), run.end());
+  file.variable("saved", {"run", "saved"}, saved, {});
+  const auto add = [&](const char* name, const std::vector<std::string>& rest, const auto& value) {
+    std::vector<std::string> dimensions = {"run", "time"};
+    dimensions.insert(dimensions.end(), rest.begin(), rest.end());
+    file.variable(name, dimensions, gather(recorded, value), {});
+  };
+  add("C", {"feature", "feature2"}, [](const SgdRecord& r) { return r.state.C; });
+  add("U", {"attention_head", "feature"}, [](const SgdRecord& r) { return r.state.U; });
+  add("Lambda", {"attention_head", "other_head"},
+      [](const SgdRecord& r) { return r.state.Lambda; });
+  add("b", {"attention_head"}, [](const SgdRecord& r) { return Matrix(r.state.b.transpose()); });
+  add("v", {}, [&](const SgdRecord& r) { return number(r.state.v); });
+  add("loss", {}, [&](const SgdRecord& r) { return number(r.loss.mean); });
+  add("loss_error", {}, [&](const SgdRecord& r) { return number(r.loss.error); });
+  file.attribute("configuration", configuration);
+  file.attribute("program", build_identity());
+  file.attribute("step", static_cast<double>(checkpoint.step));
+  return file.content();
+}
+
+/// What is in the file, after a look at its checksum. Throws Damaged.
+std::vector<char> verified_content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> all{std::istreambuf_iterator<char>(file), {}};
+  const std::string_view text(all.data(), all.size());
+  if (text.size() < kHeader || !text.starts_with(kMagic)) throw Damaged{"it is cut off"};
+  const std::string_view owner = text.substr(kMagic.size(), kHash),
+                         checksum = text.substr(kMagic.size() + kHash + 1, kHash),
+                         content = text.substr(kHeader);
+  if (text[kMagic.size() + kHash] != ' ' || text[kHeader - 1] != '\n' ||
+      checksum != hex(whole_checksum(owner, content))) {
+    throw Damaged{"its checksum does not fit its content"};
+  }
+  return {content.begin(), content.end()};
+}
+
+std::string owner_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string owner(kHash, ' ');
+  file.seekg(kMagic.size());
+  file.read(owner.data(), kHash);
+  return owner;
+}
+
+SgdCheckpoint parse(const NetcdfReader& file) {
+  SgdCheckpoint out;
+  out.step = static_cast<std::int64_t>(file.number("step"));
+  const std::size_t runs = file.size("run"), outputs = file.size("time");
+  const auto H = static_cast<Eigen::Index>(file.size("attention_head")),
+             F = static_cast<Eigen::Index>(file.size("feature"));
+  out.recorded.resize(runs);
+  for (std::size_t run = 0; run < runs; ++run) {
+    out.saved.push_back(file.values("saved", {"run", "saved"}, {run}));
+    const auto read = [&](const char* name, const std::vector<std::string>& rest,
+                          Eigen::Index size) {
+      std::vector<std::string> dimensions = {"run", "time"};
+      dimensions.insert(dimensions.end(), rest.begin(), rest.end());
+      std::vector<double> values = file.values(name, dimensions, {run});
+      if (values.size() != outputs * static_cast<std::size_t>(size)) {
+        throw Damaged{fmt::format("the sizes of {}", name)};
+      }
+      return values;
+    };
+    const auto C = read("C", {"feature", "feature2"}, F * F),
+               U = read("U", {"attention_head", "feature"}, H * F),
+               Lambda = read("Lambda", {"attention_head", "other_head"}, H * H),
+               b = read("b", {"attention_head"}, H), v = read("v", {}, 1),
+               loss = read("loss", {}, 1), error = read("loss_error", {}, 1);
+    const auto matrix = [](const std::vector<double>& all, std::size_t i, Eigen::Index rows,
+                           Eigen::Index columns) -> Matrix {
+      return Eigen::Map<const Matrix>(all.data() + static_cast<Eigen::Index>(i) * rows * columns,
+                                      rows, columns);
+    };
+    for (std::size_t i = 0; i < outputs; ++i) {
+      SgdRecord record;
+      record.state = {matrix(C, i, F, F), matrix(U, i, H, F), matrix(Lambda, i, H, H),
+                      matrix(b, i, 1, H).transpose(), v[i]};
+      record.loss = {loss[i], error[i]};
+      out.recorded[run].push_back(std::move(record));
+    }
+  }
+  return out;
+}
+
+/// Throws Damaged, and FileError if it is of another configuration or program.
+SgdCheckpoint read_one(const std::string& path, const std::string& configuration) {
+  std::vector<char> content = verified_content(path);
+  const bool same_owner = owner_of(path) == hex(owner_hash(configuration));
+  const NetcdfReader file(path, std::move(content));
+  const bool same_program = file.text("program") == build_identity();
+  if (!same_owner || !same_program || file.text("configuration") != configuration) {
+    throw FileError(path, fmt::format("is the checkpoint of another {}; delete it to start anew, "
+                                      "or choose another --output",
+                                      same_program ? "configuration" : "version of headflow"));
+  }
+  return parse(file);
+}
+
+}  // namespace
+
+std::string checkpoint_path(const std::string& result_path) { return result_path + ".checkpoint"; }
+std::string previous_checkpoint_path(const std::string& result_path) {
+  return checkpoint_path(result_path) + ".previous";
+}
+
+void write_checkpoint(const std::string& result_path, const SgdCheckpoint& checkpoint,
+                      const std::string& configuration) {
+  const std::string path = checkpoint_path(result_path),
+                    previous = previous_checkpoint_path(result_path);
+  require_checkpoint(path);
+  const std::vector<char> content = content_of(checkpoint, configuration);
+  const std::string owner = hex(owner_hash(configuration));
+  const std::string header =
+      fmt::format("{}{} {}\n", kMagic, owner,
+                  hex(whole_checksum(owner, std::string_view(content.data(), content.size()))));
+  std::vector<char> all(header.begin(), header.end());
+  all.insert(all.end(), content.begin(), content.end());
+  std::error_code ignored;
+  if (fs::exists(path) && (!fs::exists(previous) || is_checkpoint(previous))) {
+    fs::rename(path, previous, ignored);
+  }
+  write_atomically(path, all);
+}
+
+FoundCheckpoint read_checkpoint(const std::string& result_path, const std::string& configuration) {
+  FoundCheckpoint out;
+  const std::string path = checkpoint_path(result_path),
+                    previous = previous_checkpoint_path(result_path);
+  require_checkpoint(path);
+  for (const std::string& one : {path, previous}) {
+    if (!fs::exists(one) || !is_checkpoint(one)) continue;
+    try {
+      out.checkpoint = read_one(one, configuration);
+      out.path = one;
+      if (!out.trouble.empty()) {
+        out.trouble += fmt::format("; going on from the one before it, {}", one);
+      }
+      return out;
+    } catch (const Damaged& damage) {
+      out.trouble += fmt::format("{}{} is damaged ({}) and is not used",
+                                 out.trouble.empty() ? "" : "; ", one, damage.what);
+    }
+  }
+  if (!out.trouble.empty()) out.trouble += "; starting at the beginning";
+  return out;
+}
+
+void discard_checkpoints(const std::string& result_path) {
+  std::error_code ignored;
+  for (const std::string& path :
+       {checkpoint_path(result_path), previous_checkpoint_path(result_path)}) {
+    if (is_checkpoint(path)) fs::remove(path, ignored);
+    remove_leftovers(path);
+  }
+}
+
+}  // namespace headflow

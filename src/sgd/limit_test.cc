@@ -1,0 +1,150 @@
+// The limits of SGD by name, and that SGD at a finite learning rate is centred on its map, not on
+// gradient flow.
+
+#include "sgd/limit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "support/problems.h"
+
+namespace headflow::limit_test {
+namespace {
+
+TEST(Limit, NamesAreChecked) {
+  EXPECT_EQ(checked_limits({"map", "flow", "map"}), (std::vector<std::string>{"map", "flow"}));
+  EXPECT_THROW(checked_limits({}), OptionError);
+  for (const char* text : {"kapa", "", "maps", "flow;map", "k appa"}) {
+    EXPECT_THROW(checked_limits({"flow", text}), OptionError) << text;
+  }
+  const ProblemOptions problem = testing::problem_options("softmax", "flipping", 3, 2, 2);
+  const SgdOptions sgd;
+  EXPECT_THROW(make_limit(problem, {}, sgd, initial_state(Problem(problem), 100, 1, 0), {0, 1},
+                          {.name = "kapa"}),
+               OptionError);
+}
+
+// The gradient is that without samples, bit for bit; the second moments are those of the samples.
+TEST(Limit, OnlySecondMomentsAreSampled) {
+  const Problem problem(testing::problem_options("softmax-1", "flipping", 4, 2, 2));
+  const Point point = testing::random_point(2, 2, 5);
+  FlowOptions flow;
+  flow.kappa = 0.02;
+  EngineOptions options;
+  options.threads = 1;
+  const auto both = make_flow_engine(problem, options, flow, point);
+  EXPECT_EQ(both->name(), "factorised+qmc");
+  ASSERT_TRUE(both->has_second_moment());
+  options.engine = "factorised";
+  const auto exact = make_engine(problem, options);
+  options.engine = "qmc";
+  options.samples = both->samples();
+  const auto sampled = make_engine(problem, options);
+  Evaluation a, b, c;
+  exact->adapt(point);
+  both->adapt(point);
+  both->evaluate(point, {.second_moment = true}, a);
+  exact->evaluate(point, {}, b);
+  sampled->evaluate(point, {.second_moment = true}, c);
+  EXPECT_EQ(testing::flatten(a.grad), testing::flatten(b.grad));
+  EXPECT_EQ(a.loss, b.loss);
+  EXPECT_EQ(a.second_moment, c.second_moment);
+}
+
+// Halving gamma quarters what the flow of first order lacks, and halves what the kappa flow lacks.
+TEST(Limit, FirstOrderIsTheMapButForSquaresOfTheRate) {
+  const ProblemOptions options = testing::problem_options("softmax-1", "flipping", 4, 2, 2);
+  const Point at = testing::random_point(2, 2, 3, 0.7);
+  const SgdState start = state_with(Matrix::Identity(2, 2), at.m, at.R, at.b, at.v);
+  EngineOptions engine;
+  engine.engine = "factorised";
+  engine.tolerance = 1e-9;
+  engine.samples = 1 << 10;
+  engine.threads = 1;
+  const auto off = [&](const char* name, double gamma) {
+    SgdOptions sgd;
+    sgd.dim = sgd.batch = 1000;
+    sgd.lr = gamma;
+    const std::vector<std::int64_t> steps = {0, std::llround(2.0 / gamma)};
+    const auto end = [&](const char* which) {
+      const Limit limit = make_limit(options, engine, sgd, start, steps, {which, 1e-9, 1e-11});
+      Trajectory run;
+      integrate_flow(*limit.engine, limit.start, limit.flow, run);
+      const Point& last = run.point.back();
+      Vector out(9);
+      out << last.m.reshaped(), last.q().reshaped(), last.v;
+      return out;
+    };
+    return (end(name) - end("map")).norm();
+  };
+  const double first = std::log2(off("first-order", 0.2) / off("first-order", 0.1)),
+               kappa = std::log2(off("kappa", 0.2) / off("kappa", 0.1));
+  EXPECT_NEAR(first, 2.0, 0.25);
+  EXPECT_NEAR(kappa, 1.0, 0.25);
+}
+
+struct Mean {
+  Vector mean, error;
+};
+
+/// (m, q, b, v), the trace of q last.
+Vector numbers(const Matrix& m, const Matrix& q, const Vector& b, double v) {
+  Vector out(m.size() + q.size() + b.size() + 2);
+  out << m.reshaped(), q.reshaped(), b, v, q.trace();
+  return out;
+}
+
+Mean mean_over_runs(const std::vector<std::vector<SgdRecord>>& recorded) {
+  const auto n = static_cast<double>(recorded.size());
+  Vector sum, squares;
+  for (const auto& run : recorded) {
+    const SgdState& s = run.back().state;
+    const Vector x = numbers(s.m(), s.q(), s.b, s.v);
+    if (sum.size() == 0) sum = squares = Vector::Zero(x.size());
+    sum += x;
+    squares += x.cwiseAbs2();
+  }
+  const Vector mean = sum / n;
+  return {mean, ((squares / n - mean.cwiseAbs2()) / (n - 1)).cwiseSqrt()};
+}
+
+// 24 runs from one start, lr = 0.2, batch = D = 1000. False alarms: 12 numbers at 4 standard errors
+// of 24 runs, Student's t: 12 x 6e-4 = 0.7 %, for this seed none. Control: gradient flow.
+TEST(Limit, SgdIsCentredOnTheMapNotOnTheFlow) {
+  const ProblemOptions options = testing::problem_options("softmax-1", "flipping", 5, 2, 2);
+  const Problem problem(options);
+  Matrix m(2, 2), R(2, 2);
+  m << 0.5, 0.3, 0.4, -0.2;
+  R << 1.0, 0.0, 0.1, 0.9;
+  const SgdState start = state_with(Matrix::Identity(2, 2), m, R, Vector::Zero(2), 1.0);
+  SgdOptions sgd;
+  sgd.dim = 1000;
+  sgd.batch = 1000;
+  sgd.lr = 0.2;
+  sgd.steps = 30;
+  sgd.outputs = 1;
+  sgd.runs = 24;
+  Sgd runs(problem, sgd, 7, 0, std::vector<SgdState>(24, start));
+  while (!runs.finished()) runs.advance();
+  const Mean of_sgd = mean_over_runs(runs.recorded());
+  EngineOptions engine;
+  engine.engine = "factorised";
+  engine.samples = 1 << 14;
+  const auto scores = [&](const char* name) -> Vector {
+    const Limit limit = make_limit(options, engine, sgd, start, {0, 30}, {.name = name});
+    Trajectory run;
+    integrate_flow(*limit.engine, limit.start, limit.flow, run);
+    const Point end = limit.problem.frame().leave(run.point.back());
+    const Vector off = of_sgd.mean - numbers(end.m, run.point.back().q(), end.b, end.v);
+    return off.cwiseQuotient(of_sgd.error);
+  };
+  const Vector map = scores("map"), first = scores("first-order"), flow = scores("flow");
+  EXPECT_LT(first.cwiseAbs().maxCoeff(), 5) << first.transpose();  // it lacks terms in gamma^2
+  EXPECT_LT(map.cwiseAbs().maxCoeff(), 4) << map.transpose();
+  EXPECT_GT(flow.cwiseAbs().maxCoeff(), 6) << flow.transpose();
+}
+
+}  // namespace
+}  // namespace headflow::limit_test

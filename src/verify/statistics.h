@@ -1,0 +1,55 @@
+#pragma once
+
+// Means with their errors, and lines through points that have errors.
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "core/line_fit.h"
+
+namespace headflow {
+
+struct Measured {
+  double value = 0, error = 0;
+};
+
+/// The mean over independent numbers and its standard error.
+inline Measured mean_of(std::span<const double> x) {
+  const auto n = static_cast<double>(x.size());
+  double mean = 0, square = 0;
+  for (const double y : x) mean += y / n;
+  for (const double y : x) square += (y - mean) * (y - mean);
+  return {mean, std::sqrt(square / (n - 1) / n)};
+}
+
+/// The logarithm of the root of a mean of squares.
+inline Measured log_rms(std::span<const double> squares) {
+  const Measured mean = mean_of(squares);
+  return {0.5 * std::log(mean.value), 0.5 * mean.error / mean.value};
+}
+
+/// The slope of a line through points with errors, and its error: what they give, and more if the
+/// points scatter more than they say.
+inline Measured slope_of(std::span<const double> x, std::span<const Measured> y) {
+  double w = 0, wx = 0, wy = 0, xx = 0, xy = 0, chi = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double weight = 1 / (y[i].error * y[i].error);
+    w += weight, wx += weight * x[i], wy += weight * y[i].value;
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double weight = 1 / (y[i].error * y[i].error), dx = x[i] - wx / w;
+    xx += weight * dx * dx, xy += weight * dx * (y[i].value - wy / w);
+  }
+  const double slope = xy / xx;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double off = y[i].value - wy / w - slope * (x[i] - wx / w);
+    chi += off * off / (y[i].error * y[i].error);
+  }
+  const auto freedom = static_cast<double>(x.size()) - 2;
+  const double more = freedom > 0 ? std::max(1.0, std::sqrt(chi / freedom)) : 1.0;
+  return {slope, more / std::sqrt(xx)};
+}
+
+}  // namespace headflow
