@@ -174,7 +174,7 @@ def page(outcome):
             f"<h1>How attention heads specialise: the paper, measured</h1>\n<div class=text>{introduction}</div>\n"
             f"{documentation(outcome.folder)}"
             f"<h2>Figures</h2>\n{''.join(figures(outcome))}"
-            f"<h2 id=statements>Statements</h2>\n{verified(outcome)}{footer(outcome)}</main>\n<script>\n{script}</script></body></html>\n")
+            f"<h2 id=statements>Statements of version 1 of the paper</h2>\n{verified(outcome)}{footer(outcome)}</main>\n<script>\n{script}</script></body></html>\n")
 
 
 def copy_documentation(folder):

@@ -61,6 +61,9 @@ struct Command {
 /// The table of all commands: dispatch, help, shell completion and manual page are made of it.
 const std::vector<const Command*>& commands();
 
+/// What a value of each ValueKind is called.
+inline constexpr const char* kValueTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS"};
+
 /// A flag of a command, as --help shows it.
 struct FlagInfo {
   std::string name;  ///< "--init-noise"

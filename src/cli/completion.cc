@@ -10,6 +10,7 @@
 #include "expectation/engine.h"
 #include "model/activation.h"
 #include "model/prior.h"
+#include "sgd/limit.h"
 
 namespace headflow::cli {
 namespace {
@@ -30,6 +31,7 @@ const std::map<std::string, Words>& values_of_keys() {
         {"run.precision", {"float64", "float32"}},
         {"flow.init", {"noise", "point", "file"}},
         {"flow.init_from", {"*.nc"}},
+        {"flow.init_time", {"first", "last"}},
         {"flow.integrator", {"euler", "explicit", "implicit", "map", "first-order"}},
         {"flow.sampling", {"fixed", "redrawn"}},
         {"flow.spacing", {"linear", "log"}},
@@ -39,7 +41,8 @@ const std::map<std::string, Words>& values_of_keys() {
         {"sgd.loss", {"batch", "population"}},
         {"hessian.at", {"point", "origin", "saddle"}},
         {"end.search", {"newton", "flow"}},
-        {"compare.theory", {"flow", "kappa", "first-order", "map"}},
+        {"compare.theory", limit_names()},
+        {"verify.effort", {"quick", "full"}},
         {"result.output", {"*"}},
         {"result.save_init", {"*"}}};
   }();

@@ -44,13 +44,12 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
     for (const Key& key : call.session.keys.all()) {
       if (key.section != section && key.full_name() != section) continue;
       auto flag = std::make_unique<Flag>(Flag{&key, nullptr, {}});
-      static constexpr const char* kTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS"};
       std::string help = key.help;
       if (const std::string value = key.show(); !value.empty() && value != "\"\"") {
         help += " [" + value + "]";
       }
       flag->option = app.add_option(key.flag(), flag->text, help)
-                         ->type_name(kTypes[static_cast<int>(key.kind)])
+                         ->type_name(kValueTypes[static_cast<int>(key.kind)])
                          ->group("[" + key.section + "]");
       flags.push_back(std::move(flag));
     }
@@ -82,7 +81,8 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
 constexpr const char* kNoOutput = "standard output: cannot be written (is the disk full?)";
 
 int fail(const std::string& message) {
-  fmt::print(stderr, "headflow: {}\n", message);
+  constexpr std::size_t kLongestMessage = 1500;  // names of files may be of any length
+  fmt::print(stderr, "headflow: {}\n", shortened(message, kLongestMessage));
   return kBadInput;
 }
 

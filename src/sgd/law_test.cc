@@ -13,7 +13,7 @@
 namespace headflow::law_test {
 namespace {
 
-int count_of_replicas() { return testing::by_effort(20, 500, 4000); }
+int count_of_replicas() { return testing::by_effort(20, 1000, 4000); }
 const Workers kOneThread(1);
 
 struct Setting {
@@ -104,7 +104,7 @@ TEST(SgdLaw, ReducedIsDirect) {
 TEST(SgdLaw, MistakesAreNoticed) {
   if (testing::effort() == testing::Effort::sanitized)
     GTEST_SKIP() << "needs thousands of replicas";
-  const int count = testing::by_effort(0, 6000, 20000);
+  const int count = testing::by_effort(0, 20000, 20000);
   const Setting s{"b-softmax", "gaussian", 14, 5, 3, 1, 6, 15.0, 1};
   const Problem problem(testing::problem_options(s.activation, s.prior, s.L, s.H, s.F));
   const SgdState start = initial_state(problem, s.D, 3, 0);

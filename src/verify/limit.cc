@@ -28,12 +28,11 @@ std::vector<std::vector<SgdRecord>> runs_from(const Problem& problem, const SgdO
   return runs.recorded();
 }
 
-/// The engine of the one-step map.
-EngineOptions with_second_moments() {
-  EngineOptions options = on_one_core(1e-5);
-  options.engine = "qmc";
-  options.samples = 1 << 17;
-  return options;
+/// A limit of SGD from `start`. Gradients are exact; only second moments are sampled.
+Point limit_of(const Problem& problem, const Point& start, const FlowOptions& flow) {
+  Trajectory limit;
+  integrate_flow(*make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, limit);
+  return limit.point.back();
 }
 
 // The deviation from the limit falls as D^(-1/2). At fixed kappa the limit is the one-step map.
@@ -48,9 +47,7 @@ std::vector<Row> approach(const char* activation, std::uint64_t number, Effort e
   flow.time = 2;
   flow.kappa = 1;
   flow.outputs = 1;
-  Trajectory limit;
-  integrate_flow(*make_engine(problem, with_second_moments()), start, flow, limit);
-  const Point& end = limit.point.back();
+  const Point end = limit_of(problem, start, flow);
 
   std::vector<double> log_D;
   std::vector<Measured> deviation;
@@ -165,21 +162,18 @@ std::vector<Row> finite_rate(Effort effort) {
   FlowOptions flow;
   flow.time = 5;
   flow.outputs = 1;
-  const auto engine = make_engine(problem, with_second_moments());
-  Trajectory by_flow, by_map;
-  integrate_flow(*engine, start, flow, by_flow);
+  const double by_flow = limit_of(problem, start, flow).q().trace();
   flow.integrator = "map";
   flow.step = flow.kappa = sgd.lr;
-  integrate_flow(*engine, start, flow, by_map);
   Row row{"Extension 3", "SGD with N_b = D at a finite rate, 0.5, follows the one-step map: tr q"};
   row.setting = text(options) + fmt::format("; D = {}, tau = 5, 16 runs", sgd.dim);
-  row.predicted = {by_map.point.back().q().trace()};
+  row.predicted = {limit_of(problem, start, flow).q().trace()};
   row.measured = sum.value;
   row.error = sum.error;
   row.error_kind = "standard error over runs";
   row.slack = 30.0 / static_cast<double>(sgd.dim);  // D is finite, and the map has samples
   // Half way to gradient flow, to which the paper's gamma = o(1) leads.
-  row.smallest_wrong = 0.5 * (row.predicted.value + by_flow.point.back().q().trace());
+  row.smallest_wrong = 0.5 * (row.predicted.value + by_flow);
   return {row};
 }
 

@@ -23,7 +23,7 @@ Trajectory train_once(const Problem& problem, double time, std::uint64_t seed, d
   flow.atol = 1e-5 * noise;
   flow.spacing = "log";
   flow.first_output = 0.5;
-  flow.outputs = 400;
+  flow.outputs = 200;
   const Point start = initial_point(problem, noise, seed);
   Trajectory run;
   integrate_flow(*make_flow_engine(problem, on_one_core(tolerance), flow, start), start, flow, run);
@@ -269,14 +269,20 @@ std::vector<Claim> training_claims(Effort effort) {
   const bool quick = effort == Effort::quick;
   return {
       {"Claim order signs softmax", "F = 2", quick ? 3.0 : 8.0,
-       [=] { return order_and_signs("softmax", 4, 4, 2, 8, 2, 4000, quick ? 1 : 3, 1e-5); }},
+       [=] {
+         return order_and_signs("softmax", 4, 4, 2, 8, 2, quick ? 2000 : 4000, quick ? 1 : 3,
+                                quick ? 1e-4 : 1e-5);
+       }},
       {"Claim order signs softmax F = 3", "F = 3", quick ? 8.0 : 30.0,
        [=] {
-         return quick ? order_and_signs("softmax", 5, 8, 3, 20, 6, 1e4, 1, 1e-4)
+         return quick ? order_and_signs("softmax", 5, 8, 3, 20, 8, 5000, 1, 1e-4)
                       : order_and_signs("softmax", 5, 8, 3, 20, 1, 1e5, 1, 1e-6);
        }},
       {"Claim order signs softmax-1", "F = 2", quick ? 3.0 : 8.0,
-       [=] { return order_and_signs("softmax-1", 4, 4, 2, 8, 2, 4000, quick ? 1 : 3, 1e-5); }},
+       [=] {
+         return order_and_signs("softmax-1", 4, 4, 2, 8, 2, quick ? 2000 : 4000, quick ? 1 : 3,
+                                quick ? 1e-4 : 1e-5);
+       }},
       {"Claim order pairs B-softmax", "F = 2", quick ? 6.0 : 12.0,
        [=] { return order_and_signs("b-softmax", 4, 4, 2, 8, 2, 600, quick ? 1 : 2, 1e-4); }},
       {"Claim order PCA", "a covariance that is not diagonal", 5, principal_components},

@@ -1,8 +1,8 @@
 """Figs. 1, 9, 10: SGD is its own limit but for fluctuations, and gradient flow but for the learning rate.
 
 At gamma = 0.02 and N_b = D the noise of batches moves the norms of heads, and with them m, by an amount of order
-gamma: gradient flow is not the centre of SGD. The flow that keeps the noise (kappa = gamma D / N_b) is, to
-first order in gamma; it is what the mean of SGD is held against. How far gradient flow is off is measured, too.
+gamma: gradient flow is not the centre of SGD. The flow that keeps the noise and the finite steps to first order
+in gamma (`first-order`) is what the mean of SGD is held against. How far gradient flow is off is measured, too.
 
 Few runs, and all entries and times of one run are correlated: an F test with honest degrees of freedom
 (one and runs - 1) could reject nothing. Instead the sign of each run's whole difference is flipped: if the
@@ -15,6 +15,7 @@ import numpy as np
 
 LEVEL = 3e-4  # of each of three tests: 10^-3 false alarms for all figures together
 FLIPS = 20000
+LIMIT = "first-order"
 TIMES = 6
 
 
@@ -27,11 +28,11 @@ class Runs:
         self.label, self.dim, self.time = label, dim, data.tau.values[0]
         self.seeds = tuple((int(seed), number) for seed in data.seed.values)
         self.sgd, self.flow = flat(data.sgd_m_t), flat(data.m_t)
-        self.has_limit = "m_t_kappa" in data
-        self.limit = flat(data.m_t_kappa) if self.has_limit else None
+        self.has_limit = f"m_t_{LIMIT}" in data
+        self.limit = flat(data[f"m_t_{LIMIT}"]) if self.has_limit else None
         diagonal = lambda x: np.diagonal(x.values, axis1=2, axis2=3)
         self.norms, self.flow_norms = diagonal(data.sgd_q_t), diagonal(data.q_t)
-        self.limit_norms = diagonal(data.q_t_kappa) if self.has_limit else None
+        self.limit_norms = diagonal(data[f"q_t_{LIMIT}"]) if self.has_limit else None
         wanted = np.geomspace(self.time[-1] / 100, self.time[-1], TIMES)
         self.at = np.unique(np.abs(self.time[:, None] - wanted).argmin(axis=0))
 

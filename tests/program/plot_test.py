@@ -16,14 +16,19 @@ from pathlib import Path
 
 import netCDF4
 import numpy as np
+import xarray
 from PIL import Image
 
 PROGRAM = sys.argv.pop(1)
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "figures"))
 
+import attention_maps  # noqa: E402
 import plot  # noqa: E402
+import similarity  # noqa: E402
 import style  # noqa: E402
 from heads import draw_path, draw_plane  # noqa: E402
+
+DPI = 100
 
 SWEEP = """\
 [problem]
@@ -99,7 +104,7 @@ def run(*arguments):
 class Plot(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        style.plt.rcParams["savefig.dpi"] = 100  # what is looked at here can be seen so
+        style.plt.rcParams["savefig.dpi"] = DPI  # what is looked at here can be seen so
         cls.temporary = tempfile.TemporaryDirectory()
         cls.folder = folder = Path(cls.temporary.name)
         short = ["--tokens", 3, "--nu", "2,2"]
@@ -135,7 +140,7 @@ class Plot(unittest.TestCase):
         for name in ("flow", "one", "sgd", "compare", "curves", "tasks", "grid"):
             with self.subTest(name):
                 with Image.open(Plot.draw(name).with_suffix(".png")) as picture:
-                    self.assertGreater(min(picture.size), 500)
+                    self.assertGreater(min(picture.size) / DPI, 2.5)  # inches
                     self.assertGreater(np.mean(np.asarray(picture.convert("L")) < 200), 0.005)  # something is on it
 
     def test_the_default_is_a_png_beside_the_file(self):
@@ -221,6 +226,43 @@ class Plot(unittest.TestCase):
 
     def test_names_and_labels_are_no_formulas(self):
         self.assert_words(self.words("labels"), r"a$\frac{$", "$1, $2")
+
+
+class Scales(unittest.TestCase):
+    """Colours of figures of the paper, from small files like those of a sweep."""
+
+    def drawn(self, script, variables, coordinates, axes):
+        configuration = '[problem]\nactivation = "softmax"\n[sweep]\n' + "".join(f'[[sweep.axis]]\nname = "{n}"\nkeys = ["{k}"]\n' for n, k in axes.items())
+        data = xarray.Dataset(variables, coordinates, {"format_version": 1, "format": "headflow-sweep", "configuration": configuration})
+        with tempfile.TemporaryDirectory() as folder:
+            data.to_netcdf(Path(folder) / "small.nc")
+            return script.draw(Path(folder), "small")
+
+    def test_cosines_diverge_from_zero(self):
+        cosine = np.array([[-0.7, 0.0], [0.2, 1.0]])
+        matrix = np.stack([np.stack([np.ones_like(cosine), cosine], -1), np.stack([cosine, np.ones_like(cosine)], -1)], -1)
+        figure = self.drawn(similarity, {"similarity": (("nu1", "nu2", "attention_head", "other_head"), matrix)},
+                            {"nu1": [1.0, 2.0], "nu2": [1.0, 2.0]}, {"nu1": "problem.nu[1]", "nu2": "problem.nu[2]"})
+        panel, bar = figure.axes
+        image = panel.images[0]
+        self.assertEqual((image.norm.vmin, image.norm.vmax), (-1, 1))
+        low, middle, high = (np.array(image.cmap(image.norm(x))[:3]) for x in (-1, 0, 1))
+        self.assertGreater(middle.min(), 0.9)  # zero is white,
+        self.assertLess(max(low.mean(), high.mean()), 0.5)  # both ends are dark,
+        self.assertGreater(np.abs(low - high).max(), 0.3)  # and of different colours
+        self.assertIn("cosine", bar.get_ylabel())
+        style.plt.close(figure)
+
+    def test_the_scale_of_attention_says_what_it_is(self):
+        weights = np.linspace(0, 2, 3 * 2 * 2 * 3).reshape(3, 2, 2, 3)
+        figure = self.drawn(attention_maps, {"attention": (("activation", "sequence", "attention_head", "token"), weights),
+                                             "relevant": (("activation", "sequence"), np.ones((3, 2)))},
+                            {"activation": ["softmax", "softmax-1", "b-softmax"]}, {"activation": "problem.activation"})
+        bar = figure.axes[-1]
+        for words in ("attention of head", "square-root scale", "at most 1 with softmax"):
+            self.assertIn(words, bar.get_xlabel())
+        self.assertEqual([text.get_text() for text in bar.get_xticklabels()], ["0", "0.1", "0.5", "1", "2"])
+        style.plt.close(figure)
 
 
 if __name__ == "__main__":
