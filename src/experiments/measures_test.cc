@@ -18,6 +18,7 @@ void small(Session& session) {
   session.flow.time = 1;
   session.flow.outputs = 2;
   session.end_search = "flow";
+  session.end_gradient = 1e-2;
   session.sgd.dim = 50;
   session.sgd.batch = 20;
   session.sgd.lr = 0.1;

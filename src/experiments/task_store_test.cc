@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -81,7 +82,9 @@ TEST_F(TaskStoreTest, AnyChangedByteIsDamage) {
   store.save(task, result);
   const fs::path path = store.path_of(task.fingerprint());
   const std::string whole = read(path);
-  for (std::size_t i = 0; i < whole.size(); ++i) {
+  const char* effort = std::getenv("HEADFLOW_TEST_EFFORT");
+  const std::size_t step = effort && std::string(effort) == "full" ? 1 : 17;
+  for (std::size_t i = 0; i < whole.size(); i += step) {
     std::string changed = whole;
     changed[i] = changed[i] == '7' ? '8' : '7';
     write(path, changed);
@@ -89,7 +92,7 @@ TEST_F(TaskStoreTest, AnyChangedByteIsDamage) {
     ASSERT_EQ(got.found, TaskStore::Found::damaged) << "byte " << i;
     EXPECT_NE(got.why.find(path.string()), std::string::npos);
   }
-  for (std::size_t size = 0; size < whole.size(); ++size) {
+  for (std::size_t size = 0; size < whole.size(); size += step) {
     write(path, whole.substr(0, size));
     ASSERT_EQ(store.load(task).found, TaskStore::Found::damaged) << size << " bytes";
   }

@@ -376,7 +376,7 @@ class Stores(Sweeps):
         self.config.write_text(Starts.FLOW.replace("[flow]", "[run]\nengine = 'mc'\nsamples = 1000000\n[flow]\nintegrator = 'euler'\nstep = 1e-4"))
         process = subprocess.Popen([PROGRAM, "sweep", self.config, "--output", self.result, "--threads", "1"],
                                    stderr=subprocess.PIPE, text=True)
-        while not (self.store / "lock").exists():
+        while not (self.store / "lock").exists() and process.poll() is None:
             time.sleep(0.01)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
