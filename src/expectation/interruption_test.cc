@@ -52,7 +52,9 @@ TEST(Interruption, EveryEngine) {
       EXPECT_THROW(make_engine(problem, options, {&point, false})->evaluate(point, {}, out),
                    Interrupted)
           << name;
-      if (name == "factorised") EXPECT_THROW(engine->adapt(point), Interrupted);
+      if (name == "factorised") {
+        EXPECT_THROW(engine->adapt(point), Interrupted);
+      }
     }
   }
 }

@@ -11,8 +11,6 @@
 namespace headflow {
 namespace {
 
-constexpr std::size_t kLongGroup = 1 << 20;     // numbers; such a group takes milliseconds
-constexpr std::size_t kRoundNumbers = 1 << 22;  // sums of blocks that are kept at once
 constexpr std::int64_t kFewestBatchGroups = 8;  // at least 64 batches where there are samples
 
 /// The prior as a mixture of at most 8 atoms, or null.

@@ -11,8 +11,6 @@
 namespace headflow {
 namespace {
 
-constexpr std::size_t kLongGroup = 1 << 20;     // numbers; such a group takes milliseconds
-constexpr std::size_t kRoundNumbers = 1 << 22;  // sums of blocks that are kept at once
 constexpr std::size_t kMostComponents = 64;
 /// Relevant tokens over which a single component is spread: one noise draw that serves several
 /// tokens costs less than it gains, up to a point. Measured error * sqrt(time) for 1, 2, 4 and 8
