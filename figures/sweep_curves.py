@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from style import HEADS, MARKERS, line_look, number
+from style import HEADS, MARKERS, line_look, literal, number
 from sweep_axes import combinations, inner, is_number, roles, title_of, value_of, wants_log
 from sweep_block import Block, label_of
 
@@ -75,7 +75,7 @@ class Curves(Block):
             return
         axes.set_xlabel(title_of(self.data, self.x))
         if not is_number(self.data, self.x):
-            axes.set_xticks(x, [str(value) for value in self.data[self.x].values], rotation=20 if len(x) > 3 else 0)
+            axes.set_xticks(x, [literal(value) for value in self.data[self.x].values], rotation=20 if len(x) > 3 else 0)
             axes.set_xlim(-0.4, len(x) - 0.6)
         elif wants_log(x):
             axes.set_xscale("log")

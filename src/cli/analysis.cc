@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "experiments/measures.h"
 #include "io/progress.h"
 
@@ -43,6 +44,7 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
   settle_start(session, call.quiet);
   const Problem problem(session.problem);
   session.check_end();
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   std::optional<Quantities> measured;
   {

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
@@ -17,6 +18,7 @@ namespace {
 int run_bayes(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   const auto begin = std::chrono::steady_clock::now();
   const BayesRisk result = [&] {

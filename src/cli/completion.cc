@@ -10,6 +10,7 @@
 #include "expectation/engine.h"
 #include "model/activation.h"
 #include "model/prior.h"
+#include "sgd/limit.h"
 
 namespace headflow::cli {
 namespace {
@@ -40,7 +41,7 @@ const std::map<std::string, Words>& values_of_keys() {
         {"sgd.loss", {"batch", "population"}},
         {"hessian.at", {"point", "origin", "saddle"}},
         {"end.search", {"newton", "flow"}},
-        {"compare.theory", {"flow", "kappa", "first-order", "map"}},
+        {"compare.theory", limit_names()},
         {"verify.effort", {"quick", "full"}},
         {"result.output", {"*"}},
         {"result.save_init", {"*"}}};

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
@@ -17,6 +18,7 @@ int run_fixed_point(Invocation& call) {
   session.flow.check();
   settle_start(session, call.quiet);
   const Problem problem(session.problem);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   session.check_end();
   const Point start = session.flow_start(problem);
@@ -24,11 +26,11 @@ int run_fixed_point(Invocation& call) {
   options.gradient = session.end_gradient;
   options.rtol = session.flow.rtol;
   options.atol = session.flow.atol;
-  catch_interrupts();
   FixedPoint found;
   {
     Progress progress(Progress::detect(call.quiet), "fixed-point");
     found = find_fixed_point(problem, session.engine, start, options, [&](const FlowProgress& now) {
+      catch_interrupts();  // from the first step on there is something to keep
       progress.update(std::log1p(now.time) / std::log1p(options.longest_time),
                       fmt::format("tau {:.4g}  loss {:.6f}", now.time, now.loss),
                       static_cast<double>(now.evaluations), "evaluations");

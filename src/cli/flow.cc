@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "io/result_file.h"
@@ -25,6 +26,7 @@ int run_flow(Invocation& call) {
     throw Error("flow: nothing to do with the result; give --output FILE.nc or --json");
   }
   if (!session.output.empty()) check_writable(session.output);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   const std::unique_ptr<Engine> engine =
       make_flow_engine(problem, session.engine, session.flow, start);
@@ -82,11 +84,11 @@ void note_unused_samples(const Engine& engine, const Session& session, bool quie
 
 FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
                               Trajectory& trajectory, const std::string& label, bool quiet) {
-  catch_interrupts();
   Progress progress(Progress::detect(quiet), label);
   // With log-spaced output the interesting times are spread over decades: so is the bar.
   const bool log_time = options.spacing == "log";
   return integrate_flow(engine, start, options, trajectory, [&](const FlowProgress& now) {
+    catch_interrupts();  // from the first step on there is something to keep
     const double fraction = log_time ? std::log1p(now.time / options.first_output) /
                                            std::log1p(options.time / options.first_output)
                                      : now.time / options.time;

@@ -10,6 +10,7 @@
 #include "cli/json.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 #include "theory/origin.h"
 
@@ -214,6 +215,7 @@ int run_hessian(Invocation& call) {
                       "and flow.init_from are two different points; give one of them");
   }
   const Problem problem(session.problem);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   if (session.sgd.dim < problem.F() + problem.H()) {
     throw OptionError(

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
@@ -39,6 +40,7 @@ int run_loss(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   const Point point = session.point.make(problem);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   const auto begin = std::chrono::steady_clock::now();
   std::unique_ptr<Engine> engine;

@@ -81,7 +81,8 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
 constexpr const char* kNoOutput = "standard output: cannot be written (is the disk full?)";
 
 int fail(const std::string& message) {
-  fmt::print(stderr, "headflow: {}\n", message);
+  constexpr std::size_t kLongestMessage = 1500;  // names of files may be of any length
+  fmt::print(stderr, "headflow: {}\n", shortened(message, kLongestMessage));
   return kBadInput;
 }
 

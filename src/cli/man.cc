@@ -87,12 +87,14 @@ int run_man(Invocation&) {
       ".SH DESCRIPTION\n"
       "Computes losses, gradients and training dynamics of multi\\-head attention in the high\\-"
       "dimensional single\\-location model of Sagitova, Duranthon and Zdeborova (2026), and SGD at "
-      "any dimension.\nEvery number comes with its error; the same seed gives the same bits for "
+      "any dimension.\nLosses, gradients and risks come with their error; the same seed gives the "
+      "same bits for "
       "any number of threads.\n.PP\n"
       "Every flag that stands under KEYS is also a key of the configuration file (TOML), in the "
       "table in brackets, with _ in place of \\-: \\fB\\-\\-init\\-noise\\fR is init_noise of "
       "[flow].\nA flag wins over the file.\nMatrices are written \\(aq1,0;0,1\\(aq on the command "
-      "line.\nThe value in brackets is the default.\n.PP\nAll commands take:\n",
+      "line.\nThe value in brackets is the default.\n.PP\nCommands take (\\-\\-json: those with a "
+      "result to print):\n",
       escaped(program_version()), escaped(kProgramSummary));
   for (const FlagInfo& flag : flags_of(loss_command())) {
     if (flag.key.empty()) print_flag(flag.name, flag.type, flag.help);

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "core/error.h"
+#include "expectation/check_engine.h"
 #include "io/progress.h"
 
 namespace headflow::cli {
@@ -13,6 +14,7 @@ namespace {
 int run_minima(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
+  check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   if (session.starts < 1 || session.starts > 1'000'000) {
     throw OptionError("minima.starts", fmt::format("{}", session.starts), "must be from 1 to 10^6");
@@ -20,11 +22,11 @@ int run_minima(Invocation& call) {
   session.flow.check_start();
   const MinimaOptions options{session.starts, session.flow.noise(), session.engine.seed,
                               session.engine.threads};
-  catch_interrupts();
   Minima minima;
   {
     Progress progress(Progress::detect(call.quiet), "minima");
     minima = find_minima(problem, session.engine, options, [&](int done) {
+      catch_interrupts();  // from the first end on there is something to keep
       progress.update(static_cast<double>(done) / session.starts,
                       fmt::format("{} of {} starts", done, session.starts), done, "starts");
       return !interrupted();

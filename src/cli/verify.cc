@@ -3,6 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
 
 #include "cli/command.h"
 #include "cli/json.h"
@@ -83,23 +90,65 @@ void print_statement(const std::vector<const Row*>& rows) {
              rows.size() > 1 ? fmt::format(" (the worst of {} settings)", rows.size()) : "");
 }
 
+/// What the computing threads and the waiting one share.
+struct Statements {
+  Statements(std::size_t count, bool quiet)
+      : rows(count), progress(Progress::detect(quiet), "verify") {}
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::vector<Row>> rows;  ///< of each claim that is measured
+  bool finished = false;
+  std::exception_ptr failed;
+  Progress progress;
+};
+
+/// Statements take up to a minute, but Ctrl-C must not: they are measured in another thread, which
+/// an interrupt leaves behind.
+std::vector<Row> measured_rows(std::vector<Claim> claims, int threads, bool quiet) {
+  const auto shared = std::make_shared<Statements>(claims.size(), quiet);
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    claims[i].measure = [shared, i, measure = claims[i].measure] {
+      std::vector<Row> rows = measure();
+      const std::lock_guard<std::mutex> lock(shared->mutex);
+      return shared->rows[i] = std::move(rows);
+    };
+  }
+  std::thread([shared, claims, threads] {
+    std::size_t done = 0;
+    try {
+      verify(claims, threads, [&](double share, const std::string& id) {
+        ++done;
+        if (interrupted()) return false;
+        shared->progress.update(share, fmt::format("{} of {}  {}", done, claims.size(), id),
+                                static_cast<double>(done), "statements");
+        return true;
+      });
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(shared->mutex);
+      shared->failed = std::current_exception();
+    }
+    const std::lock_guard<std::mutex> lock(shared->mutex);
+    shared->finished = true;
+    shared->changed.notify_one();
+  }).detach();
+  std::unique_lock<std::mutex> lock(shared->mutex);
+  while (!shared->finished && !interrupted()) {
+    shared->changed.wait_for(lock, std::chrono::milliseconds(100));
+  }
+  if (shared->failed) std::rethrow_exception(shared->failed);
+  shared->progress.finish();
+  std::vector<Row> out;
+  for (const std::vector<Row>& some : shared->rows) out.insert(out.end(), some.begin(), some.end());
+  return out;
+}
+
 int run_verify(Invocation& call) {
   const std::vector<Claim> claims =
       select_claims(paper_claims(effort_of(call.session.verify_effort)), call.only);
   if (!call.session.output.empty()) check_writable(call.session.output);
   catch_interrupts();
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<Row> rows;
-  {
-    Progress progress(Progress::detect(call.quiet), "verify");
-    std::size_t done = 0;
-    rows = verify(claims, call.session.engine.threads, [&](double share, const std::string& id) {
-      ++done;
-      progress.update(share, fmt::format("{} of {}  {}", done, claims.size(), id),
-                      static_cast<double>(done), "statements");
-      return !interrupted();
-    });
-  }
+  const std::vector<Row> rows = measured_rows(claims, call.session.engine.threads, call.quiet);
   int holds = 0, corrected = 0, fails = 0, unexpected = 0;
   auto all = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
@@ -143,7 +192,8 @@ int run_verify(Invocation& call) {
   }
   if (interrupted()) {
     fmt::print(stderr, "interrupted: these are the statements measured so far\n");
-    return kInterrupted;
+    std::fflush(stdout);
+    std::_Exit(kInterrupted);  // threads may still be computing
   }
   return unexpected == 0 ? kSuccess : kNotAsExpected;
 }

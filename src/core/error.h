@@ -43,6 +43,13 @@ class FileError : public Error {
       : Error(fmt::format("{}: {}", path, what)) {}
 };
 
+/// A result is not finite: the input is so large that it overflows. Whoever can go on without it
+/// (a step that can be made smaller) may.
+class NotFinite : public Error {
+ public:
+  using Error::Error;
+};
+
 /// A computation was asked to stop (a `go_on` said no) before it had a result. Not an Error:
 /// nothing is wrong, and whoever tries something else after an Error must not do so after this.
 class Interrupted : public std::runtime_error {

@@ -34,13 +34,19 @@ std::string letters(std::string_view text) {
 
 }  // namespace
 
-std::string shortened(std::string_view text) {
-  constexpr std::size_t kLongest = 200, kEnd = 40;
-  if (text.size() <= kLongest) return std::string(text);
-  return fmt::format("{} ... {}", text.substr(0, kLongest - kEnd), text.substr(text.size() - kEnd));
+std::string shortened(std::string_view text, std::size_t longest) {
+  if (text.size() <= longest) return std::string(text);
+  const std::size_t end = longest / 5;
+  return fmt::format("{} ... {}", text.substr(0, longest - end), text.substr(text.size() - end));
 }
 
-std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", shortened(text)); }
+std::string in_quotes(std::string_view text) {
+  std::string shown = shortened(text);
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  }
+  return fmt::format("\"{}\"", shown);
+}
 
 std::string closest(const std::vector<std::string>& names, std::string_view misspelt) {
   constexpr std::size_t kLongestName = 100;

@@ -6,11 +6,11 @@
 
 namespace headflow {
 
-/// "softmax" with its quotation marks.
+/// "softmax" with its quotation marks; shortened, and on one line.
 std::string in_quotes(std::string_view text);
 
 /// A text for a message: the beginning and the end of a long one.
-std::string shortened(std::string_view text);
+std::string shortened(std::string_view text, std::size_t longest = 200);
 
 /// The name closest to a misspelt one, or "" if none is close.
 std::string closest(const std::vector<std::string>& names, std::string_view misspelt);

@@ -56,10 +56,13 @@ class FlowField {
     const Eigen::Map<const Vector> state(y, point_.size());
     if (!state.allFinite() || state.cwiseAbs().maxCoeff() > kDiverged) return false;
     const Point& point = unpack(y);
-    engine_.evaluate(point, request_, evaluation_);
     ++evaluations_;
+    try {
+      engine_.evaluate(point, request_, evaluation_);
+    } catch (const NotFinite&) {
+      return false;
+    }
     Point& grad = evaluation_.grad;
-    if (!std::isfinite(evaluation_.loss) || !grad.all_finite()) return false;
     if (half_step_ > 0) {
       // Descent y' = y - gamma g follows dy/dtau = -g - (gamma/2) H g but for terms in gamma^2
       // (the modified equation of Euler's method).

@@ -14,8 +14,12 @@
 namespace headflow {
 namespace {
 
-constexpr double kMostSamples = 1 << 22;  // that auto will ask for
-constexpr std::int64_t kTrial = 1 << 13;
+// What auto will ask for: samples, and samples times the scores of one, some seconds.
+constexpr double kMostSamples = 1 << 22;
+constexpr double kMostSampledWork = 1e9;
+constexpr double kTrial = 1 << 13;
+constexpr double kMostTrialWork = 1e8;
+constexpr double kFewestSamples = 64;  // an error needs them
 
 /// An engine, what it would cost and how well it would do.
 struct Candidate {
@@ -53,23 +57,42 @@ Candidate without_samples(const Problem& problem, const EngineOptions& options,
   return out;
 }
 
-/// mc or qmc with as many samples as the tolerance takes, by a trial and the rate of convergence.
-/// Two standard errors count as its error: a tolerance is meant as a bound.
+/// Scores, and noise, of one sample; a point of qmc uses its noise for itself alone.
+double work_of_sample(const Problem& problem, bool shared_noise) {
+  const double scores = problem.H(), noise = problem.H() + problem.F();
+  return problem.L() * (shared_noise ? scores + noise / kMaxPlacements : scores + noise);
+}
+
+/// mc or qmc with as many samples as the tolerance takes, by a trial and the rate of convergence;
+/// not more than the work allows, and not at all if that is less than the fewest. Two standard
+/// errors count as its error: a tolerance is meant as a bound.
 template <class Sampled>
 Candidate sampled(const Problem& problem, EngineOptions options, const Point& point,
-                  const char* name, double rate) {
+                  const char* name, double rate, double work, double fewest) {
   Candidate out;
-  options.samples = kTrial;
-  Evaluation result;
-  Sampled trial(problem, options);
-  trial.evaluate(point, {.gradient_error = true}, result);
-  const double error = 2 * largest_error(result);
-  const auto tried = static_cast<double>(trial.samples());
-  const double needed = tried * std::pow(std::max(error / options.tolerance, 1e-3), 1 / rate);
-  const double samples = std::clamp(1.3 * needed, 1024.0, kMostSamples);
-  options.samples = static_cast<std::int64_t>(samples);
-  out.error = error * std::pow(tried / samples, rate);
-  out.cost = samples * problem.H() * problem.L();
+  options.engine = name;
+  options.samples =
+      static_cast<std::int64_t>(std::clamp(kMostTrialWork / work, kFewestSamples, kTrial));
+  if (fewest * work > kMostSampledWork) {
+    out.description = fmt::format("{} would take too long", name);
+    return out;
+  }
+  try {
+    Evaluation result;
+    Sampled trial(problem, options);
+    trial.evaluate(point, {.gradient_error = true}, result);
+    const double error = 2 * largest_error(result);
+    const auto tried = static_cast<double>(trial.samples());
+    const double needed = tried * std::pow(std::max(error / options.tolerance, 1e-3), 1 / rate);
+    const double most = std::max(tried, std::min(kMostSamples, kMostSampledWork / work));
+    const double samples = std::clamp(1.3 * needed, std::min(1024.0, most), most);
+    options.samples = static_cast<std::int64_t>(samples);
+    out.error = error * std::pow(tried / samples, rate);
+    out.cost = samples * problem.H() * problem.L();
+  } catch (const Error& failure) {  // numbers that overflow, too little memory
+    out.description = failure.what();
+    return out;
+  }
   out.make = [problem, options] { return std::make_unique<Sampled>(problem, options); };
   out.description =
       fmt::format("{} with {} samples reaches about {:.2g}", name, options.samples, out.error);
@@ -100,7 +123,7 @@ std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOption
   const Point& point = use.point ? *use.point : start;
 
   Candidate best = without_samples(problem, options, point);
-  const double trial_cost = static_cast<double>(kTrial) * problem.H() * problem.L();
+  const double trial_cost = kTrial * problem.H() * problem.L();
   if (best.error <= options.tolerance && best.cost <= trial_cost) {
     best.engine->set_reason(sentence(
         "factorised",
@@ -109,8 +132,12 @@ std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOption
             best.error, options.tolerance)));
     return std::move(best.engine);
   }
-  Candidate candidates[] = {std::move(best), sampled<Qmc>(problem, options, point, "qmc", 0.6),
-                            sampled<MonteCarlo>(problem, options, point, "mc", 0.5)};
+  const double of_point = work_of_sample(problem, false), of_sample = work_of_sample(problem, true);
+  Candidate candidates[] = {
+      std::move(best),
+      sampled<Qmc>(problem, options, point, "qmc", 0.6, of_point,
+                   static_cast<double>(options.randomisations) * kLanes),
+      sampled<MonteCarlo>(problem, options, point, "mc", 0.5, of_sample, kFewestSamples)};
   Candidate* taken = nullptr;
   std::string seen;
   for (Candidate& candidate : candidates) {
@@ -123,6 +150,7 @@ std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOption
                          (meets ? candidate.cost < taken->cost : candidate.error < taken->error));
     if (better) taken = &candidate;
   }
+  if (!taken) throw Error(fmt::format("no engine can do this point: {}", seen));
   if (!taken->engine) taken->engine = taken->make();
   const bool meets = taken->error <= options.tolerance;
   taken->engine->set_reason(

@@ -1,6 +1,7 @@
 #include "expectation/engine.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "core/error.h"
@@ -19,6 +20,15 @@ std::string_view to_string(ErrorKind kind) {
     case ErrorKind::refinement: return "refinement difference";
   }
   return "unknown";
+}
+
+void Engine::check_finite(const Evaluation& result) const {
+  const bool errors = std::isfinite(result.loss_error) && result.grad_error.all_finite();
+  if (std::isfinite(result.loss) && result.grad.all_finite() && errors) return;
+  throw NotFinite(fmt::format(
+      "the loss, its gradient or their errors are not finite at this point (engine {}): numbers "
+      "overflow; make point.m, R, b, v or the prior's parameters smaller",
+      name()));
 }
 
 void Engine::hessian_product(const Point& point, const Point& direction, Point& out) {

@@ -74,7 +74,8 @@ class Engine {
   /// Samples or nodes of one evaluation.
   virtual std::int64_t samples() const = 0;
 
-  /// Not thread-safe: an engine has scratch space of its own.
+  /// Not thread-safe: an engine has scratch space of its own. Throws NotFinite if a result is not
+  /// finite, Interrupted if EngineOptions::go_on says no, Error if the engine cannot do this point.
   virtual void evaluate(const Point& point, const Request& request, Evaluation& out) = 0;
 
   /// Replaces the samples by the independent set number `draw` (0 is the first one).
@@ -94,6 +95,10 @@ class Engine {
   /// Why this engine was taken, if it was chosen by `auto`.
   const std::string& reason() const { return reason_; }
   void set_reason(std::string reason) { reason_ = std::move(reason); }
+
+ protected:
+  /// Throws NotFinite unless loss, gradient and what there is of errors are finite.
+  void check_finite(const Evaluation& result) const;
 
  private:
   Problem problem_;

@@ -27,8 +27,7 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
       samples_(checked_samples(options)),
       single_precision_(checked_single_precision(options)),
       seed_(options.seed),
-      theta_bound_(problem.prior().largest(kLargestNormal)),
-      workers_(options.threads, options.go_on) {
+      theta_bound_(problem.prior().largest(kLargestNormal)) {
   check_memory(options);
   const int L = problem.L(), H = problem.H(), F = problem.F();
   const int most = std::min(L, kMaxPlacements);
@@ -52,11 +51,21 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
   chunk_groups_ = blocking.chunk_groups;
 
   entries_ = SumLayout{H, F}.size();
-  const std::size_t blocks =
-      static_cast<std::size_t>((groups_ + block_groups_ - 1) / block_groups_);
-  partial_.resize(blocks * 2 * static_cast<std::size_t>(entries_));
+  blocks_ = static_cast<std::size_t>((groups_ + block_groups_ - 1) / block_groups_);
+  round_ = std::max<std::size_t>(1, kRoundNumbers / static_cast<std::size_t>(2 * entries_));
+  partial_.resize(std::min(blocks_, round_) * 2 * static_cast<std::size_t>(entries_));
   weights_.resize(H, F + H);
 
+  const SampleStore::Shape shape{.groups = groups_,
+                                 .group_size = group_size_,
+                                 .spare = spare(),
+                                 .block_groups = block_groups_,
+                                 .single_precision = single_precision_,
+                                 .memory = options.memory};
+  const std::size_t own = static_cast<std::size_t>(chunk_groups_) * scores / kLanes +
+                          Activation::scratch_size(H, L) + 3 * static_cast<std::size_t>(entries_);
+  workers_ = affordable_workers(options,
+                                shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
   for (Scratch& s : scratch_) {
     const auto chunk = static_cast<std::size_t>(chunk_groups_);
@@ -73,13 +82,7 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
     s.total = allocate_lanes(static_cast<std::size_t>(entries_));
     s.squares = allocate_lanes(static_cast<std::size_t>(entries_));
   }
-  store_ = SampleStore({.groups = groups_,
-                        .group_size = group_size_,
-                        .spare = spare(),
-                        .block_groups = block_groups_,
-                        .single_precision = single_precision_,
-                        .memory = options.memory},
-                       workers_,
+  store_ = SampleStore(shape, workers_,
                        [this](std::int64_t group, double* values) { generate(group, values); });
   store_.fill(workers_);
 }
@@ -125,6 +128,7 @@ void MonteCarlo::generate(std::int64_t group, double* values) const {
 template <class T>
 void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
                            const Request& request) {
+  workers_.check_go_on();
   const int L = problem().L(), H = problem().H(), F = problem().F(), P = placements_;
   const int K = F + H;
   const SumLayout layout{H, F};
@@ -163,6 +167,7 @@ void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
       work.g_relevant = lanes(scratch.g_relevant.get(), n * H * P);
       // The next group comes from L3 or memory: it is fetched along with the work on this one.
       const auto next = static_cast<std::ptrdiff_t>(group_size_);
+      if (group_size_ > kLongGroup) workers_.check_go_on();
       lane_scores(weights_.data(), K, H, K, x, L, next, work.chi);
       work.factor = nullptr;
       if (atoms_) {
@@ -209,7 +214,7 @@ void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
                      scratch.squares.get());
   }
 
-  double* sums = partial_.data() + block * 2 * static_cast<std::size_t>(entries_);
+  double* sums = partial_.data() + block % round_ * 2 * static_cast<std::size_t>(entries_);
   double* squares = sums + entries_;
   for (int j = 0; j < entries_; ++j) {
     sums[j] = Eigen::Map<Vector>(lanes(scratch.total.get(), j), kLanes).sum();
@@ -229,20 +234,21 @@ void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation
     }
   }
 
-  const std::size_t blocks = partial_.size() / (2 * static_cast<std::size_t>(entries_));
-  workers_.for_each_block(blocks, [&](std::size_t block, int worker) {
-    if (single_precision_) {
-      run_block<float>(block, worker, point, request);
-    } else {
-      run_block<double>(block, worker, point, request);
-    }
-  });
-
   Vector sums = Vector::Zero(entries_), squares = Vector::Zero(entries_);
-  for (std::size_t block = 0; block < blocks; ++block) {
-    const double* from = partial_.data() + block * 2 * static_cast<std::size_t>(entries_);
-    sums += Eigen::Map<const Vector>(from, entries_);
-    squares += Eigen::Map<const Vector>(from + entries_, entries_);
+  for (std::size_t first = 0; first < blocks_; first += round_) {
+    const std::size_t count = std::min(round_, blocks_ - first);
+    workers_.for_each_block(count, [&](std::size_t block, int worker) {
+      if (single_precision_) {
+        run_block<float>(first + block, worker, point, request);
+      } else {
+        run_block<double>(first + block, worker, point, request);
+      }
+    });
+    for (std::size_t block = 0; block < count; ++block) {
+      const double* from = partial_.data() + block * 2 * static_cast<std::size_t>(entries_);
+      sums += Eigen::Map<const Vector>(from, entries_);
+      squares += Eigen::Map<const Vector>(from + entries_, entries_);
+    }
   }
   const auto N = static_cast<double>(samples_);
   const Vector mean = sums / N;
@@ -262,6 +268,7 @@ void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation
   unpack_sums(layout, mean, out.grad);
   if (request.gradient_error) unpack_sums(layout, error, out.grad_error);
   if (request.second_moment) out.second_moment = second_moment_of_sums(layout, mean);
+  check_finite(out);
 }
 
 MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {

@@ -66,11 +66,12 @@ class MonteCarlo final : public Engine {
   /// The prior if it is a few atoms, else null: then samples hold the number of the atom, and
   /// theta and e^mu are looked up.
   const GaussianMixture* atoms_ = nullptr;
-  Matrix atom_theta_;            // F x 8
-  Matrix atom_factor_;           // H x 8: 2^mu of head and atom
-  Matrix weights_;               // [m R], rows first
-  std::vector<double> partial_;  // per block: sums, then sums of squares
-  int entries_ = 0;              // numbers accumulated: loss, m, R, b, v, second moment
+  Matrix atom_theta_;                   // F x 8
+  Matrix atom_factor_;                  // H x 8: 2^mu of head and atom
+  Matrix weights_;                      // [m R], rows first
+  std::vector<double> partial_;         // per block of a round: sums, then sums of squares
+  std::size_t blocks_ = 0, round_ = 1;  // all blocks; those whose sums are kept at once
+  int entries_ = 0;                     // numbers accumulated: loss, m, R, b, v, second moment
   bool a_priori_moderate_ = false;
 };
 

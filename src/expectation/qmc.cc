@@ -49,8 +49,7 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options)
       atoms_(mixture_ && !mixture_->uses_normals()),
       single_precision_(checked_single_precision(options)),
       seed_(options.seed),
-      theta_bound_(problem.prior().largest(kLargestNormal)),
-      workers_(options.threads, options.go_on) {
+      theta_bound_(problem.prior().largest(kLargestNormal)) {
   check_memory(options);
   const int L = problem.L(), H = problem.H(), F = problem.F();
   set_roles();
@@ -58,6 +57,14 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options)
   const int noise = L * (F + H);
   signal_dimensions_ = (mixture_ ? 0 : 1) + (problem.prior().uses_normals() ? F : 0);
   sobol_noise_ = std::min(noise, ScrambledSobol::kMostDimensions - signal_dimensions_);
+  const double digits = 8.0 * randomisations_ * (signal_dimensions_ + sobol_noise_) *
+                        (kLanes + static_cast<double>(log2_points_));
+  if (digits > static_cast<double>(std::max<std::int64_t>(options.memory, 64)) * 0x1p20) {
+    throw OptionError("run.randomisations", fmt::format("{}", randomisations_),
+                      fmt::format("with so many tokens they take {:.0f} MiB, more than "
+                                  "program.memory",
+                                  digits / 0x1p20));
+  }
   sobol_ = ScrambledSobol(signal_dimensions_ + sobol_noise_, log2_points_, randomisations_);
   const int roles = calls_ * placements_;
   group_size_ = static_cast<std::size_t>(noise + (atoms_ ? 0 : roles * F)) * kLanes;
@@ -71,8 +78,19 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options)
   chunk_groups_ = std::min(blocking.chunk_groups, block_groups_);
   const auto blocks = static_cast<std::size_t>(randomisations_ * (groups_ / block_groups_));
   const int entries = SumLayout{H, F}.size();
-  partial_.resize(blocks * static_cast<std::size_t>(entries));
+  round_ = std::max<std::size_t>(1, kRoundNumbers / static_cast<std::size_t>(entries));
+  partial_.resize(std::min(blocks, round_) * static_cast<std::size_t>(entries));
 
+  const SampleStore::Shape shape{.groups = randomisations_ * groups_,
+                                 .group_size = group_size_,
+                                 .spare = static_cast<std::size_t>(signal_dimensions_) * kLanes,
+                                 .block_groups = block_groups_,
+                                 .single_precision = single_precision_,
+                                 .memory = options.memory};
+  const std::size_t own = static_cast<std::size_t>(chunk_groups_) * scores / kLanes +
+                          Activation::scratch_size(H, L) + 3 * static_cast<std::size_t>(entries);
+  workers_ = affordable_workers(options,
+                                shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
   for (Scratch& s : scratch_) {
     const auto chunk = static_cast<std::size_t>(chunk_groups_);
@@ -82,13 +100,7 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options)
     s.work = allocate_lanes(Activation::scratch_size(H, L));
     s.sums = allocate_lanes(static_cast<std::size_t>(entries));
   }
-  store_ = SampleStore({.groups = randomisations_ * groups_,
-                        .group_size = group_size_,
-                        .spare = static_cast<std::size_t>(signal_dimensions_) * kLanes,
-                        .block_groups = block_groups_,
-                        .single_precision = single_precision_,
-                        .memory = options.memory},
-                       workers_,
+  store_ = SampleStore(shape, workers_,
                        [this](std::int64_t group, double* values) { generate(group, values); });
   refresh(0);
 }
@@ -196,6 +208,7 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
     for (int n = 0; n < groups; ++n) {
       const T* x = chunk + n * step;
       double* chi = scratch.chi.get() + n * C * chi_step;
+      if (group_size_ > kLongGroup) workers_.check_go_on();
       lane_scores(weights_.data(), K, H, K, x, L, step, chi);
       for (int c = 1; c < C; ++c) std::copy_n(chi, chi_step, chi + c * chi_step);
       for (int c = 0; c < C; ++c) {
@@ -228,7 +241,7 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
       }
     }
   }
-  double* out = partial_.data() + block * static_cast<std::size_t>(layout.size());
+  double* out = partial_.data() + block % round_ * static_cast<std::size_t>(layout.size());
   for (int j = 0; j < layout.size(); ++j) {
     out[j] = Eigen::Map<Vector>(lanes(sums, j), kLanes).sum();
   }
@@ -241,19 +254,22 @@ void Qmc::evaluate(const Point& point, const Request& request, Evaluation& out) 
   if (atoms_) set_atoms();
 
   const auto blocks = static_cast<std::size_t>(groups_ / block_groups_);  // of a randomisation
-  workers_.for_each_block(blocks * static_cast<std::size_t>(randomisations_),
-                          [&](std::size_t block, int worker) {
-                            if (single_precision_) {
-                              run_block<float>(block, worker, point, request);
-                            } else {
-                              run_block<double>(block, worker, point, request);
-                            }
-                          });
-
+  const std::size_t all = blocks * static_cast<std::size_t>(randomisations_);
   Matrix means = Matrix::Zero(randomisations_, layout.size());
-  for (std::size_t block = 0; block < blocks * static_cast<std::size_t>(randomisations_); ++block) {
-    means.row(static_cast<Eigen::Index>(block / blocks)) += Eigen::Map<const Eigen::RowVectorXd>(
-        partial_.data() + block * static_cast<std::size_t>(layout.size()), layout.size());
+  for (std::size_t first = 0; first < all; first += round_) {
+    const std::size_t count = std::min(round_, all - first);
+    workers_.for_each_block(count, [&](std::size_t block, int worker) {
+      if (single_precision_) {
+        run_block<float>(first + block, worker, point, request);
+      } else {
+        run_block<double>(first + block, worker, point, request);
+      }
+    });
+    for (std::size_t block = 0; block < count; ++block) {
+      means.row(static_cast<Eigen::Index>((first + block) / blocks)) +=
+          Eigen::Map<const Eigen::RowVectorXd>(
+              partial_.data() + block * static_cast<std::size_t>(layout.size()), layout.size());
+    }
   }
   means /= static_cast<double>(points_);
   const Vector mean = means.colwise().mean();
@@ -266,6 +282,7 @@ void Qmc::evaluate(const Point& point, const Request& request, Evaluation& out) 
   unpack_sums(layout, mean, out.grad);
   if (request.gradient_error) unpack_sums(layout, error, out.grad_error);
   if (request.second_moment) out.second_moment = second_moment_of_sums(layout, mean);
+  check_finite(out);
 }
 
 }  // namespace headflow

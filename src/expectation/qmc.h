@@ -73,7 +73,8 @@ class Qmc final : public Engine {
   LaneBuffer<double> role_weight_;                         // [C][P]
   LaneBuffer<double> atom_theta_, atom_mu_, atom_factor_;  // [C][P][F], [C][H][P] twice
   Matrix weights_;                                         // [m R] in bits
-  std::vector<double> partial_;                            // sums of each block
+  std::size_t round_ = 1;                                  // blocks whose sums are kept at once
+  std::vector<double> partial_;                            // sums of each block of a round
   bool always_moderate_ = false;
 };
 

@@ -1,8 +1,12 @@
 #include "expectation/sample_store.h"
 
+#include <oneapi/tbb/info.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "core/error.h"
 #include "core/random.h"
 
 namespace headflow {
@@ -11,11 +15,48 @@ namespace {
 constexpr std::size_t kL1Budget = 64 << 10;    // bytes of samples and scores in flight
 constexpr std::size_t kBlockBudget = 8 << 20;  // bytes of samples a worker regenerates
 constexpr std::int64_t kBlockGroups = 32;
+constexpr double kMiB = 0x1p20;
+
+/// What may be asked of this machine: most of its memory, whoever else uses it.
+double bytes_of_machine() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || size <= 0) return HUGE_VAL;
+  return 0.8 * static_cast<double>(pages) * static_cast<double>(size);
+}
+
+template <class T>
+LaneBuffer<T> allocate(std::size_t size) {
+  LaneBuffer<T> out = hwy::AllocateAligned<T>(size);
+  if (!out) {
+    throw Error(
+        fmt::format("there is no memory for samples ({:.0f} MiB at once): take fewer "
+                    "tokens, heads or threads, or a smaller program.memory",
+                    static_cast<double>(size * sizeof(T)) / kMiB));
+  }
+  return out;
+}
 
 }  // namespace
 
 LaneBuffer<double> allocate_lanes(std::size_t groups) {
-  return hwy::AllocateAligned<double>(std::max<std::size_t>(1, groups) * kLanes);
+  return allocate<double>(std::max<std::size_t>(1, groups) * kLanes);
+}
+
+Workers affordable_workers(const EngineOptions& options, double bytes_of_worker) {
+  const double available = bytes_of_machine();
+  if (bytes_of_worker > available) {
+    throw OptionError("run.engine", "\"" + options.engine + "\"",
+                      fmt::format("a sample of so many tokens, heads and features takes {:.0f} MiB "
+                                  "of memory, and there are {:.0f}",
+                                  bytes_of_worker / kMiB, available / kMiB));
+  }
+  const int wanted =
+      checked_threads(options.threads) > 0 ? options.threads : tbb::info::default_concurrency();
+  const double most = std::min(available, static_cast<double>(options.memory) * kMiB);
+  const double affordable = std::clamp(most / std::max(1.0, bytes_of_worker), 1.0, double(wanted));
+  // All cores if it may be: `wanted` threads would be the user's word, beyond other limits.
+  const int threads = affordable >= wanted ? options.threads : static_cast<int>(affordable);
+  return Workers(threads, options.go_on);
 }
 
 Blocking choose_blocking(std::int64_t groups, std::size_t sample_bytes, std::size_t score_bytes,
@@ -35,24 +76,32 @@ SampleStore::SampleStore(const Shape& shape, const Workers& workers, Make make)
   const std::size_t bytes = shape_.group_size * (shape_.single_precision ? 4 : 8);
   kept_ = static_cast<double>(shape_.groups) * static_cast<double>(bytes) <
           static_cast<double>(shape_.memory) * 0x1p20;
+  const double total = static_cast<double>(shape_.groups) * static_cast<double>(bytes);
+  if (kept_ && total > bytes_of_machine()) {
+    throw OptionError(
+        "program.memory", fmt::format("{}", shape_.memory),
+        fmt::format("the samples take {:.0f} MiB, more than this machine can keep ({:.0f}); with a "
+                    "smaller number they are made anew at each evaluation",
+                    total / kMiB, bytes_of_machine() / kMiB));
+  }
   generated_.resize(static_cast<std::size_t>(workers.count()));
-  for (auto& buffer : generated_) {
-    buffer = hwy::AllocateAligned<double>(shape_.group_size + shape_.spare);
-  }
-  if (kept_) {
-    allocate(shape_.groups, kept_buffers_);
-  } else {
-    own_.resize(generated_.size());
-    for (Buffers& buffers : own_) allocate(shape_.block_groups, buffers);
-  }
+  own_.resize(generated_.size());
+  if (kept_) allocate_groups(shape_.groups, kept_buffers_);
 }
 
-void SampleStore::allocate(std::int64_t groups, Buffers& buffers) const {
+/// Room of a worker, made when it first has something to do.
+double* SampleStore::generated(int worker) {
+  LaneBuffer<double>& buffer = generated_[static_cast<std::size_t>(worker)];
+  if (!buffer) buffer = allocate<double>(shape_.group_size + shape_.spare);
+  return buffer.get();
+}
+
+void SampleStore::allocate_groups(std::int64_t groups, Buffers& buffers) const {
   const std::size_t size = static_cast<std::size_t>(groups) * shape_.group_size;
   if (shape_.single_precision) {
-    buffers.narrow = hwy::AllocateAligned<float>(size);
-  } else {
-    buffers.wide = hwy::AllocateAligned<double>(size);
+    if (!buffers.narrow) buffers.narrow = allocate<float>(size);
+  } else if (!buffers.wide) {
+    buffers.wide = allocate<double>(size);
   }
 }
 
@@ -71,7 +120,7 @@ void SampleStore::fill(const Workers& workers) {
 
 template <class T>
 void SampleStore::make_group(std::int64_t group, int worker, T* out) {
-  double* values = generated_[static_cast<std::size_t>(worker)].get();
+  double* values = generated(worker);
   make_(group, values);
   std::transform(values, values + shape_.group_size, out,
                  [](double x) { return static_cast<T>(x); });

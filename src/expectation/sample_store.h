@@ -10,13 +10,18 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "expectation/engine.h"
 
 namespace headflow {
 
 template <class T>
 using LaneBuffer = hwy::AlignedFreeUniquePtr<T[]>;
-/// Room for so many groups of 8 numbers, and for at least one.
+/// Room for so many groups of 8 numbers, and for at least one. Throws Error if there is none.
 LaneBuffer<double> allocate_lanes(std::size_t groups);
+
+/// Threads such that their scratch space stays within options.memory, or one; fewer give the same
+/// bits. Throws OptionError for problem.tokens if one takes more than the machine has.
+Workers affordable_workers(const EngineOptions& options, double bytes_of_worker);
 
 /// How many groups a worker takes at once, and how many of these are in flight between the
 /// scores and the gradient. Powers of two.
@@ -40,11 +45,19 @@ class SampleStore {
     std::int64_t block_groups = 1;  ///< groups asked for at once
     bool single_precision = false;
     std::int64_t memory = 0;  ///< MiB
+
+    /// Bytes that a worker needs, at most.
+    double bytes_of_worker() const {
+      const double group = static_cast<double>(group_size) * (single_precision ? 4 : 8);
+      return 8 * static_cast<double>(group_size + spare) +
+             group * static_cast<double>(block_groups);
+    }
   };
   /// Writes the numbers of a group; has shape.group_size + shape.spare of room.
   using Make = std::function<void(std::int64_t group, double* values)>;
 
   SampleStore() = default;
+  /// Throws OptionError for program.memory if the samples are to be kept but the machine has less.
   SampleStore(const Shape& shape, const Workers& workers, Make make);
 
   /// Makes the samples that are kept; to be called again when `make` changes its mind.
@@ -56,6 +69,7 @@ class SampleStore {
     if (kept_)
       return buffer<T>(kept_buffers_) + static_cast<std::size_t>(first) * shape_.group_size;
     Buffers& own = own_[static_cast<std::size_t>(worker)];
+    allocate_groups(shape_.block_groups, own);
     for (std::int64_t i = 0; i < count; ++i) {
       make_group(first + i, worker,
                  buffer<T>(own) + static_cast<std::size_t>(i) * shape_.group_size);
@@ -76,7 +90,8 @@ class SampleStore {
       return buffers.wide.get();
     }
   }
-  void allocate(std::int64_t groups, Buffers& buffers) const;
+  void allocate_groups(std::int64_t groups, Buffers& buffers) const;
+  double* generated(int worker);
   template <class T>
   void make_group(std::int64_t group, int worker, T* out);
 

@@ -7,6 +7,9 @@
 
 namespace headflow {
 
+inline constexpr std::size_t kLongGroup = 1 << 20;     ///< numbers; such a group takes milliseconds
+inline constexpr std::size_t kRoundNumbers = 1 << 22;  ///< sums of blocks that are kept at once
+
 /// Order of the accumulated numbers: the loss, then [m R] by rows, b, v, and the second moment.
 struct SumLayout {
   int H, F;

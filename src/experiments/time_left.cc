@@ -5,7 +5,7 @@
 namespace headflow {
 namespace {
 
-constexpr double kWeight = 0.1;   // of what was expected
+constexpr double kWeight = 0.2;   // of what was expected
 constexpr double kOverdue = 0.2;  // a task that takes longer than expected takes this much more
 
 }  // namespace
@@ -22,12 +22,15 @@ TimeLeft::TimeLeft(std::vector<TaskCost> tasks, int threads)
   }
 }
 
-double TimeLeft::factor(const Sum& group) const {
-  const auto learnt = [](const Sum& sum, double expected_factor) {
-    const double weight = kWeight * sum.expected;
-    return (sum.took + weight * expected_factor) / (sum.done + weight);
-  };
-  return learnt(group, learnt(all_, 1.0));
+void TimeLeft::count_overdue(double now, Sum& all, std::vector<Sum>& groups) const {
+  for (const auto& [task, since] : running_) {
+    const double so_far = now - since;
+    if (so_far <= tasks_[task].seconds) continue;
+    for (Sum* sum : {&all, &groups[tasks_[task].group]}) {
+      sum->done += tasks_[task].seconds;
+      sum->took += so_far;
+    }
+  }
 }
 
 void TimeLeft::start(std::size_t task, double now) {
@@ -46,12 +49,22 @@ void TimeLeft::finish(std::size_t task, double now) {
 }
 
 double TimeLeft::seconds(double now) const {
+  Sum all = all_;
+  std::vector<Sum> groups = groups_;
+  count_overdue(now, all, groups);
+  const auto factor = [](const Sum& known, double expected) {
+    const double weight = kWeight * known.expected;
+    return (known.took + weight * expected) / (known.done + weight);
+  };
+  const double common = all_.expected > 0 ? factor(all, 1.0) : 1.0;
   double sum = 0, longest = 0;
-  for (const Sum& group : groups_) sum += factor(group) * std::max(0.0, group.open);
+  for (const Sum& group : groups) {
+    if (group.open > 0) sum += factor(group, common) * group.open;
+  }
   for (const auto& [task, since] : running_) {
     const double so_far = now - since;
-    const double rest = std::max(
-        factor(groups_[tasks_[task].group]) * tasks_[task].seconds - so_far, kOverdue * so_far);
+    const double whole = factor(groups[tasks_[task].group], common) * tasks_[task].seconds;
+    const double rest = std::max(whole - so_far, kOverdue * so_far);
     sum += rest;
     longest = std::max(longest, rest);
   }

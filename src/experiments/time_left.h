@@ -7,8 +7,8 @@
 // wrong by a common factor s_g, learnt as
 //   s_g = (a_g + w s C_g) / (c_g + w C_g),   s = (a + w C) / (c + w C),
 // with a the time that finished tasks took, c what was expected of them, and C what is expected of
-// all, in the group and altogether. The weight w of what was expected keeps the first few tasks
-// from deciding alone.
+// all, in the group and altogether. A task that runs longer than expected counts as one that has
+// just finished. The weight w of what was expected keeps the first few tasks from deciding alone.
 
 #include <cstddef>
 #include <vector>
@@ -33,7 +33,8 @@ class TimeLeft {
   struct Sum {
     double expected = 0, done = 0, took = 0, open = 0;  // open: expected of those not started
   };
-  double factor(const Sum& group) const;
+  /// What would be known if tasks that are overdue had finished now.
+  void count_overdue(double now, Sum& all, std::vector<Sum>& groups) const;
 
   std::vector<TaskCost> tasks_;
   int threads_;

@@ -172,7 +172,7 @@ class Completion(unittest.TestCase):
                 self.assertIn(line, done.stdout)
             if shutil.which(shell):  # its own parser
                 self.assertEqual(subprocess.run([shell, "-n"], input=done.stdout, capture_output=True, text=True).stderr, "")
-        for wrong, message in ((["tcsh"], "bash, fish, zsh"), ([], "headflow completion bash, fish or zsh"), (["bash", "zsh"], "the name of a shell")):
+        for wrong, message in ((["tcsh"], 'must be one of "bash", "fish", "zsh"'), ([], "headflow completion bash, fish or zsh"), (["bash", "zsh"], "the name of a shell")):
             done = run("completion", *wrong, cwd="/")
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(message, done.stderr)

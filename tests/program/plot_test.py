@@ -28,6 +28,8 @@ import similarity  # noqa: E402
 import style  # noqa: E402
 from heads import draw_path, draw_plane  # noqa: E402
 
+DPI = 100
+
 SWEEP = """\
 [problem]
 tokens = 3
@@ -102,7 +104,7 @@ def run(*arguments):
 class Plot(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        style.plt.rcParams["savefig.dpi"] = 100  # what is looked at here can be seen so
+        style.plt.rcParams["savefig.dpi"] = DPI  # what is looked at here can be seen so
         cls.temporary = tempfile.TemporaryDirectory()
         cls.folder = folder = Path(cls.temporary.name)
         short = ["--tokens", 3, "--nu", "2,2"]
@@ -138,7 +140,7 @@ class Plot(unittest.TestCase):
         for name in ("flow", "one", "sgd", "compare", "curves", "tasks", "grid"):
             with self.subTest(name):
                 with Image.open(Plot.draw(name).with_suffix(".png")) as picture:
-                    self.assertGreater(min(picture.size), 500)
+                    self.assertGreater(min(picture.size) / DPI, 2.5)  # inches
                     self.assertGreater(np.mean(np.asarray(picture.convert("L")) < 200), 0.005)  # something is on it
 
     def test_the_default_is_a_png_beside_the_file(self):

@@ -16,7 +16,7 @@ import xarray
 PROGRAM = sys.argv.pop(1)
 PROBLEM = ["--activation", "softmax-1", "--prior", "flipping", "--tokens", 3, "--heads", 2, "--features", 2, "--nu", "2,2",
            "--seed", 3]
-SGD = ["sgd", *PROBLEM, "--dim", 10**6, "--batch", 4000, "--lr", 0.1, "--steps", 2000, "--outputs", 40]
+SGD = ["sgd", *PROBLEM, "--dim", 10**6, "--batch", 1000, "--lr", 0.1, "--steps", 400, "--outputs", 40]
 
 
 def run(*arguments):
@@ -58,7 +58,7 @@ class Stores(unittest.TestCase):
         # A kill between two renames leaves the one before only; that is as good.
         good = (self.checkpoint if self.checkpoint.exists() else self.path / "run.nc.checkpoint.previous").read_bytes()
         before = (self.path / "run.nc.checkpoint.previous").read_bytes()
-        for place in (3, 60, len(good) // 3, 2 * len(good) // 3, len(good) - 1):
+        for place in (3, 60, 2 * len(good) // 3):
             with self.subTest(place=place):
                 damaged = bytearray(good)
                 damaged[place] ^= 16
@@ -138,7 +138,7 @@ class Stores(unittest.TestCase):
                                 (["--batch", 10**9, "--steps", 10**12], "10^17 samples"),
                                 (["--tokens", 10**6, "--heads", 40], "a sample")):
             for command in ("sgd", "compare"):
-                done = run(command, *PROBLEM, *arguments, "--output", self.output)
+                done = run(command, "--nu", "2,2", *arguments, "--output", self.output)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(says, done.stderr)
 

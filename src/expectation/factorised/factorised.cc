@@ -21,7 +21,8 @@ constexpr double kRounding = 2e-14;
 constexpr double kFewestDigits = 3.0;
 constexpr int kMostAttempts = 6;
 constexpr double kMostSpare = 3.0;  // digits that are given back if they turn out not to be needed
-constexpr double kMargin = 0.5;     // of the tolerance, for what is left: the point will move
+constexpr double kMostAdapting = 3 * factorised::kMostWork;
+constexpr double kMargin = 0.5;  // of the tolerance, for what is left: the point will move
 
 const GaussianMixture& mixture(const Problem& problem) {
   const std::string reason = Factorised::why_not(problem);
@@ -106,9 +107,12 @@ Factorised::Factorised(const Problem& problem, const EngineOptions& options)
       tolerance_(options.tolerance),
       workers_(options.threads, options.go_on),
       signal_(mixture(this->problem())),
-      shape_{problem.L(), problem.H(),
-             problem.activation().info().factorisation == Factorisation::heads_with_sink, &signal_,
-             &workers_} {
+      shape_{problem.L(),
+             problem.H(),
+             problem.activation().info().factorisation == Factorisation::heads_with_sink,
+             &signal_,
+             &workers_,
+             factorised::kMostWork} {
   if (!(tolerance_ >= 1e-12 && tolerance_ <= 0.1)) {
     throw OptionError("run.tolerance", fmt::format("{:g}", tolerance_),
                       "must be from 1e-12 to 0.1");
@@ -118,31 +122,56 @@ Factorised::Factorised(const Problem& problem, const EngineOptions& options)
 std::unique_ptr<Quadrature> Factorised::plan(const Parameters<double>& point, double digits) const {
   TokenLaws<double> laws;
   factorised::token_laws(signal_, point, laws);
+  workers_.check_go_on();
+  const auto finite = [](const std::vector<double>& x) {
+    return std::all_of(x.begin(), x.end(), [](double y) { return std::isfinite(y); });
+  };
+  if (!finite(laws.Q) || !finite(laws.mu)) return nullptr;
+  factorised::QuadratureProblem shape = shape_;
+  shape.most_work = std::min(shape_.most_work, kMostAdapting - spent_);
   return problem().activation().info().factorisation == Factorisation::joint
-             ? factorised::joint_quadrature(shape_, laws, point.b, digits)
-             : factorised::heads_quadrature(shape_, laws, point.b, digits);
+             ? factorised::joint_quadrature(shape, laws, point.b, digits)
+             : factorised::heads_quadrature(shape, laws, point.b, digits);
 }
 
-void Factorised::run(Quadrature& quadrature, const Parameters<double>& point, double& loss,
-                     Point& grad) {
+void Factorised::run(Quadrature& quadrature, const Parameters<double>& point, bool with_defect,
+                     double& loss, Point& grad) {
   factorised::token_laws(signal_, point, laws_);
   const bool scaled = problem().activation().info().trains_v;
-  quadrature.evaluate(laws_, point.b, scaled ? point.v : 1.0, bars_);
+  quadrature.evaluate(laws_, point.b, scaled ? point.v : 1.0, with_defect, bars_);
   loss = bars_.loss;
   grad = Point::zero(point.H, point.F);
   to_point(
       gradient(signal_, point, bars_), [](double x) { return x; }, grad);
 }
 
-Factorised::Values Factorised::values(Quadrature& quadrature) {
+double Factorised::gradient_scale(const Parameters<double>& point) const {
+  // |dE/dm| <= sum_c |dE/dmu_c| |mean_c| + 2 |dE/dQ_c| |m| |I + Sigma_c|, and likewise for R.
+  double m = 0, R = 0, out = 1;
+  for (const double x : point.m) m = std::max(m, std::abs(x));
+  for (const double x : point.R) R = std::max(R, std::abs(x));
+  for (int c = 0; c < signal_.count(); ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    out = std::max({out, signal_.mean[i].cwiseAbs().maxCoeff(),
+                    2 * m * signal_.second[i].cwiseAbs().maxCoeff()});
+  }
+  return std::max(out, 2 * R);
+}
+
+Factorised::Values Factorised::values(Quadrature& quadrature, bool with_defect) {
   Values out;
-  run(quadrature, here_, out.loss, out.grad);
+  spent_ += static_cast<double>(quadrature.nodes());
+  run(quadrature, here_, with_defect, out.loss, out.grad);
   out.bars = bars_.laws;
+  out.defect = with_defect ? bars_.defect * gradient_scale(here_) : 0.0;
   return out;
 }
 
+/// Of the first from the second, better one, whose defect counts. Infinite if not finite.
 double Factorised::difference(const Values& a, const Values& b) {
   double out = std::max(std::abs(a.loss - b.loss), largest_difference(a.grad, b.grad));
+  if (!std::isfinite(out) || !std::isfinite(b.defect)) return HUGE_VAL;
+  out += b.defect;
   for (std::size_t i = 0; i < a.bars.Q.size(); ++i) {
     out = std::max(out, std::abs(a.bars.Q[i] - b.bars.Q[i]));
   }
@@ -162,19 +191,24 @@ bool Factorised::plan_both(double digits) {
 
 void Factorised::adapt(const Point& point) {
   here_ = parameters(point);
+  spent_ = 0;
   factorised::token_laws(signal_, here_, adapted_laws_);
   adapted_b_ = here_.b;
   // The planned digits are a guess that is checked: refine until two rules agree. Where that takes
   // too many nodes, the finest rules that do not are the best there is.
   double digits = std::log(1 / tolerance_) + 1.5;
   if (!plan_both(digits)) {
-    while (digits > kFewestDigits && !plan_both(digits -= 1.0)) {
+    double low = kFewestDigits;
+    if (!plan_both(low)) return;
+    for (double high = digits; high - low > 1.0;) {
+      const double half = (low + high) / 2;
+      (plan_both(half) ? low : high) = half;
     }
     return;
   }
   for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
-    const Values best = values(*finer_);
-    const double error = kSafety * difference(values(*nodes_), best) + kRounding;
+    const Values best = values(*finer_, true);
+    const double error = kSafety * difference(values(*nodes_, false), best) + kRounding;
     if (error <= tolerance_) {
       const double spare = std::min(kMostSpare, std::log(kMargin * tolerance_ / error));
       for (const double part : {1.0, 0.9, 0.8, 0.65, 0.5}) {
@@ -195,8 +229,8 @@ bool Factorised::coarsen(double digits, const Values& best) {
   }
   finer = plan(here_, digits + kExtraDigits);
   if (!finer) return false;
-  const Values coarse = values(*nodes);
-  const double most = std::max(difference(coarse, best), difference(coarse, values(*finer)));
+  const Values coarse = values(*nodes, false);
+  const double most = std::max(difference(coarse, best), difference(coarse, values(*finer, true)));
   if (kSafety * most + kRounding > kMargin * tolerance_) return false;
   nodes_ = std::move(nodes);
   finer_ = std::move(finer);
@@ -225,12 +259,13 @@ bool Factorised::follow(const Point& point) {
 }
 
 void Factorised::ensure_adapted(const Point& point) {
+  workers_.check_go_on();
   problem().check(point);
   if (!nodes_) adapt(point);
   if (!nodes_) {
     throw Error(
-        "the factorised engine needs too many nodes at this point (very large scores in many "
-        "dimensions): raise run.tolerance, or use --engine qmc or mc");
+        "the factorised engine needs too many nodes at this point (very large scores): raise "
+        "run.tolerance, or use --engine qmc or mc");
   }
 }
 
@@ -241,23 +276,30 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
   }
   ensure_adapted(point);
   here_ = parameters(point);
-  run(*nodes_, here_, out.loss, out.grad);
+  run(*nodes_, here_, false, out.loss, out.grad);
   out.loss_error = 0;
+  check_finite(out);
   if (!request.loss_error && !request.gradient_error) return;
   double loss = 0;
   Point grad;
-  run(*finer_, here_, loss, grad);
+  run(*finer_, here_, true, loss, grad);
   const double in_grad = largest_difference(grad, out.grad);
   const double least = nodes_->unseen_variance(laws_) + kRounding;
-  out.loss_error = kSafety * std::max(std::abs(loss - out.loss), 0.1 * in_grad) + least;
+  // A finer rule that misses a sum rule is no witness, however well the two agree.
+  out.loss_error =
+      kSafety * (std::max(std::abs(loss - out.loss), 0.1 * in_grad) + bars_.defect) + least;
+  check_finite(out);
   if (!request.gradient_error) return;
-  const double each = kSafety * std::max(in_grad, 0.1 * std::abs(loss - out.loss)) + least;
+  const double each = kSafety * (std::max(in_grad, 0.1 * std::abs(loss - out.loss)) +
+                                 bars_.defect * gradient_scale(here_)) +
+                      least;
   const ActivationInfo& info = problem().activation().info();
   out.grad_error = Point::zero(point.heads(), point.features());
   out.grad_error.m.setConstant(each);
   out.grad_error.R.setConstant(each);
   if (info.trains_b) out.grad_error.b.setConstant(each);
   if (info.trains_v) out.grad_error.v = each;
+  check_finite(out);
 }
 
 void Factorised::hessian_product(const Point& point, const Point& direction, Point& out) {
@@ -271,6 +313,9 @@ void Factorised::hessian_product(const Point& point, const Point& direction, Poi
   out = Point::zero(point.heads(), point.features());
   to_point(
       gradient(signal_, at, bars), [](const Dual& x) { return x.tangent; }, out);
+  if (!out.all_finite()) {
+    throw NotFinite("the Hessian is not finite at this point: numbers overflow");
+  }
 }
 
 }  // namespace headflow

@@ -15,11 +15,14 @@ namespace headflow {
 /// normals becomes integrals over one or two variables of expectations over one token:
 /// heads.cc has the formulas for softmax and softmax-1, joint.cc for B-softmax.
 ///
-/// Range: priors that are Gaussian mixtures (atoms included), L up to 10^6, scores of any
-/// variance. Accuracy: the requested tolerance, from 1e-3 to 1e-9, as an absolute error of the
+/// Range: priors that are Gaussian mixtures (atoms included), L up to 10^6, scores of standard
+/// deviation up to some tens (one head: some hundreds); beyond, the nodes are too many, and an
+/// Error says so. Accuracy: the requested tolerance, from 1e-3 to 1e-9, as an absolute error of the
 /// loss and of each entry of the gradient. The nodes are planned for it and checked against a
-/// finer rule; where it cannot be reached the reported error says so. Cost: for softmax O(H^2 K)
-/// small matrix products with K components of the prior.
+/// finer rule, and that one by sum rules that hold exactly (Quadrature's defect); where the
+/// tolerance cannot be reached the reported error says so. Cost: for softmax O(H^2 K) small matrix
+/// products with K components of the prior; at most kMostWork values of integrands in an
+/// evaluation, three times as many to adapt, and about a gigabyte.
 class Factorised final : public Engine {
  public:
   /// Throws OptionError if `why_not` has something to say.
@@ -42,20 +45,25 @@ class Factorised final : public Engine {
   void hessian_product(const Point& point, const Point& direction, Point& out) override;
 
  private:
+  /// Null if it takes too much work, that of earlier plans for the same point included.
   std::unique_ptr<factorised::Quadrature> plan(const factorised::Parameters<double>& point,
                                                double digits) const;
   /// Replaces the nodes and the finer ones; leaves both if these would be too many.
   bool plan_both(double digits);
+  /// Leaves the defect in bars_, if it is asked for.
   void run(factorised::Quadrature& quadrature, const factorised::Parameters<double>& point,
-           double& loss, Point& grad);
+           bool with_defect, double& loss, Point& grad);
+  /// What a defect of one may change in an entry of the gradient.
+  double gradient_scale(const factorised::Parameters<double>& point) const;
   /// What is compared when nodes are planned: also the derivatives with respect to the
   /// covariances, which the gradient does not show where m and R vanish but the Hessian does.
   struct Values {
     double loss;
     Point grad;
     factorised::TokenLaws<double> bars;
+    double defect;
   };
-  Values values(factorised::Quadrature& quadrature);
+  Values values(factorised::Quadrature& quadrature, bool with_defect);
   static double difference(const Values& a, const Values& b);
   /// Takes rules with fewer digits if they, too, meet the tolerance; the best known values are
   /// given.
@@ -63,6 +71,7 @@ class Factorised final : public Engine {
   void ensure_adapted(const Point& point);
 
   double tolerance_;
+  double spent_ = 0;  // on the plans for the point that is being adapted to
   Workers workers_;
   factorised::SignalComponents signal_;
   factorised::QuadratureProblem shape_;

@@ -8,6 +8,9 @@
 //   1 - (2v/H) sum_h S_h + (v^2/H^2) sum_hh' C_hh'.
 // Derivatives by Price's theorem: dG/dQ_12 = K, dG/dQ_11 = 1/2 d_u^2 G, dG/dmu = d_u G.
 // Cost: for each pair and component, 8 products of rank x nodes x nodes; independent of L.
+// Checks: U_h = log(Exp(1) / Z_h) has a density, and so has (U_h, U_h'): with the same nodes
+//   int -d/du [ e_h g1 g0^(L-1) ] du = 1,   int int d_u d_u' [ e_h e_h' G1 G0^(L-1) ] du du' = 1,
+// which for softmax says that the weights sum to one. What is missing is the defect.
 
 #include <cmath>
 
@@ -30,11 +33,11 @@ class Heads {
  public:
   Heads(const QuadratureProblem& problem, const HeadsPlan& plan)
       : problem_(problem), plan_(plan), groups_{{0, 1}, {1, problem.signal->count() - 1}} {
-    const int n = plan.nodes, ld = plan.ld;
+    const int ld = plan.ld;
     tables_.resize(at(problem.H * 2));
     for (int h = 0; h < problem.H; ++h) {
       for (int g = 0; g < 2; ++g) {
-        tables_[at(2 * h + g)].resize(at(kOrders * plan.terms * groups_[g].count * ld));
+        tables_[at(2 * h + g)].resize(table_size(g) * kOrders);
       }
     }
     fourth_.resize(at(problem.H * problem.signal->count() * ld));
@@ -42,31 +45,24 @@ class Heads {
     weight_.resize(at(problem.H * ld));
     single_.resize(at(problem.H));
     pair_.resize(plan.pairs.size());
-    int rank = 0;
-    for (const PairPlan& pair : plan.pairs) rank = std::max(rank, pair.rank);
     scratch_.resize(at(problem.workers->count()));
-    for (Scratch& s : scratch_) {
-      s.node.resize(at(plan.z.size()));
-      s.rows.resize(at(5 * plan.z.size() * ld));
-      s.line.resize(at(12 * ld));
-      const int width = rank * groups_[1].count;
-      s.scaled.resize(at(width * ld));
-      s.product.resize(at(6 * width * ld));
-      s.row_weight.resize(at(width));
-      s.square.resize(at(16 * n * ld));
-      s.transposed.resize(at(2 * n * ld));
-    }
   }
 
-  void evaluate(const TokenLaws<S>& laws, const std::vector<S>& b, S v, LossAndBars<S>& out) {
+  void evaluate(const TokenLaws<S>& laws, const std::vector<S>& b, S v, bool with_defect,
+                LossAndBars<S>& out) {
     const int H = problem_.H, C = laws.components;
     laws_ = &laws;
     b_ = b.data();
     v_ = v;
+    with_defect_ = with_defect;
     const auto run = [&](std::size_t count, const auto& body) {
-      if (plan_.cost(C) > 200'000) {
-        problem_.workers->for_each_block(count, body);
+      if (plan_.cost(H, C) > 200'000) {
+        problem_.workers->for_each_block(count, [&](std::size_t i, int worker) {
+          prepare(scratch_[at(worker)]);
+          body(i, worker);
+        });
       } else {
+        prepare(scratch_[0]);
         for (std::size_t i = 0; i < count; ++i) body(i, 0);
       }
     };
@@ -105,6 +101,7 @@ class Heads {
         out.laws.q(c, J, I) += 0.5 * bar[4];
       }
     }
+    if (with_defect_) out.defect = defect(value_of(v));
     const double one = 1.0 / H;
     out.loss = 1.0 - 2.0 * one * v * hits + one * one * v * v * squares;
     out.v = problem_.sink ? S(-2.0 * one * hits + 2.0 * one * one * v * squares) : S(0.0);
@@ -113,47 +110,109 @@ class Heads {
  private:
   struct Single {
     S S_h, C_hh, b;
+    double total = 1;               // of the law of U_h
     std::vector<S> mean, variance;  // derivatives, by component
   };
   struct Pair {
     S C_hk, b_I, b_J;
+    double total = 1;    // of the law of (U_I, U_J)
     std::vector<S> bar;  // five derivatives for each component, as `contract` gives them
   };
   struct Scratch {
     std::vector<S> node, rows, line, scaled, product, row_weight, square, transposed, pair_tables;
   };
 
+  std::size_t table_size(int group) const {
+    return at(plan_.terms) * at(groups_[group].count) * at(plan_.ld);
+  }
   S* table(int h, int group, int order) {
-    return tables_[at(2 * h + group)].data() +
-           at(order * plan_.terms * groups_[group].count * plan_.ld);
+    return tables_[at(2 * h + group)].data() + at(order) * table_size(group);
   }
 
-  /// Nodes of one score, as factors of e^u.
-  void score_nodes(const Rule& rule, const S& mean, const S& sigma, std::vector<S>& out) const {
+  /// Room for a worker, when it first has something to do.
+  void prepare(Scratch& s) const {
+    if (!s.line.empty()) return;
+    const std::size_t n = at(plan_.nodes), ld = at(plan_.ld);
+    std::size_t rank = 0;
+    for (const PairPlan& pair : plan_.pairs) rank = std::max(rank, at(pair.rank));
+    const std::size_t width = rank * at(groups_[1].count);
+    s.line.resize(12 * ld);
+    if (plan_.terms > 1) s.rows.resize(5 * at(plan_.z.size()) * ld);
+    s.scaled.resize(width * ld);
+    s.product.resize(6 * width * ld);
+    s.row_weight.resize(width);
+    if (plan_.pairs.empty()) return;
+    s.square.resize(15 * n * ld);
+    s.transposed.resize(2 * n * ld);
+  }
+
+  /// Nodes of one score minus the centre of u, as exponentials if all are moderate.
+  Given score_nodes(const Rule& rule, const S& mean, const S& sigma, std::vector<S>& out) const {
     using std::exp;
     out.resize(at(rule.size()));
+    bool moderate = plan_.moderate;
     for (int i = 0; i < rule.size(); ++i) {
-      const S x = mean + sigma * rule.x[at(i)];
-      out[at(i)] = value_of(x) < kLargestExponent ? S(exp(x)) : S(std::exp(kLargestExponent));
+      out[at(i)] = mean + sigma * rule.x[at(i)];
+      moderate = moderate && std::abs(value_of(out[at(i)])) < kLargestLog;
+    }
+    if (!moderate) return Given::logs;
+    for (S& x : out) x = exp(x);
+    return Given::exponentials;
+  }
+  const double* nodes_of(int h, Given given) const {
+    return (given == Given::logs ? plan_.u : plan_.e).data() + at(h) * at(plan_.ld);
+  }
+
+  /// What the sum rules lack, in units of the loss, but for rounding: a power L of g has a
+  /// relative error of L roundings.
+  double defect(double v) const {
+    const double H = problem_.H;
+    const double rounding = 0x1p-50 * (problem_.L + plan_.nodes);
+    const auto lack = [&](double total) {
+      return std::isfinite(total) ? std::max(0.0, std::abs(total - 1) - rounding) : HUGE_VAL;
+    };
+    double sum = 0;
+    for (const Single& s : single_) sum += (2 * std::abs(v) / H + v * v / (H * H)) * lack(s.total);
+    for (const Pair& p : pair_) sum += 2 * v * v / (H * H) * lack(p.total);
+    return sum;
+  }
+
+  /// The means of f and its derivatives over one score; in parts that do not take long.
+  void sum_in_parts(Given given, const std::vector<S>& nodes, const std::vector<double>& weight,
+                    const double* u, int orders, S* const* out) const {
+    constexpr int kPart = 64;
+    for (int j = 0; j < plan_.ld; j += kPart) {
+      if (nodes.size() > 1024) problem_.workers->check_go_on();
+      S* part[5] = {};
+      for (int a = 0; a < orders; ++a) part[a] = out[a] + j;
+      derivative_sum(given, static_cast<int>(nodes.size()), nodes.data(), weight.data(),
+                     std::min(kPart, plan_.ld - j), u + j, orders, part);
     }
   }
 
   /// Coefficients of f and its derivatives in Hermite polynomials, for every component.
   void make_tables(int h, Scratch& s) {
     const int ld = plan_.ld, nz = plan_.z.size();
-    const double* e = plan_.e.data() + at(h * ld);
     S* rows[5];
-    for (int a = 0; a < 5; ++a) rows[a] = s.rows.data() + at(a * nz * ld);
+    for (int a = 0; a < 5; ++a) rows[a] = s.rows.data() + at(a) * at(nz) * at(ld);
     for (int g = 0; g < 2; ++g) {
       for (int k = 0; k < groups_[g].count; ++k) {
         const int c = groups_[g].first + k;
-        score_nodes(plan_.z, laws_->mean(c, h) + plan_.centre[at(h)], deviation(laws_->q(c, h, h)),
-                    s.node);
-        derivative_rows(nz, s.node.data(), ld, e, 5, rows);
+        const Given given = score_nodes(plan_.z, laws_->mean(c, h) + plan_.centre[at(h)],
+                                        deviation(laws_->q(c, h, h)), s.node);
+        S* fourth = fourth_.data() + at((h * laws_->components + c) * ld);
+        if (plan_.terms == 1) {
+          S* out[5] = {nullptr, nullptr, nullptr, nullptr, fourth};
+          for (int a = 0; a < kOrders; ++a) out[a] = table(h, g, a) + at(k * ld);
+          sum_in_parts(given, s.node, plan_.z.w, nodes_of(h, given), 5, out);
+          continue;
+        }
+        problem_.workers->check_go_on();
+        derivative_rows(given, nz, s.node.data(), ld, nodes_of(h, given), 5, rows);
         for (int a = 0; a < kOrders; ++a) {
           project(plan_.terms, rows[a], table(h, g, a) + at(k * ld), groups_[g].count * ld);
         }
-        project(1, rows[4], fourth_.data() + at((h * laws_->components + c) * ld), ld);
+        project(1, rows[4], fourth, ld);
       }
     }
   }
@@ -196,20 +255,21 @@ class Heads {
     token_powers(ld, L, g0[0], p1, p2, p3);
     S *x = p3 + ld, *y = x + ld, *sink = sink_.data() + at(h * ld),
       *w = weight_.data() + at(h * ld);
-    const S push = problem_.sink ? S(exp(b_[h] + plan_.centre[at(h)])) : S(0.0);
     out.S_h = out.C_hh = out.b = 0.0;
     for (int j = 0; j < ld; ++j) {
-      sink[j] = push * plan_.e[at(h * ld + j)];
-      if (value_of(sink[j]) > kLargestExponent) sink[j] = kLargestExponent;
+      sink[j] = problem_.sink ? sink_at(h, j) : S(0.0);
       w[j] = plan_.weight[at(h * ld + j)] * exp(-sink[j]);
       x[j] = 2.0 / H * v_ * w[j];
       y[j] = 1.0 / (double(H) * H) * v_ * v_ * w[j];
     }
     S variance0 = 0.0;
+    double total = 0;
     for (int j = 0; j < plan_.nodes; ++j) {
       const S k1 = g1[2][j] - g1[1][j], k0 = g0[2][j] - g0[1][j];
       const S squares = k1 * p1[j] + (L - 1) * k0 * g1[0][j] * p2[j];
       const S hits = -(g1[1][j] * p1[j]);
+      const S others = -((L - 1) * g0[1][j] * g1[0][j] * p2[j]);
+      total += value_of(w[j]) * value_of(hits + others + sink[j] * g1[0][j] * p1[j]);
       out.S_h += w[j] * hits;
       out.C_hh += w[j] * squares;
       out.b -= sink[j] * (y[j] * squares - x[j] * hits);
@@ -219,6 +279,7 @@ class Heads {
            y[j] * g1[0][j] * ((g0[4][j] - g0[3][j]) * p2[j] + (L - 2) * k0 * p3[j] * g0[2][j]));
     }
     out.variance[0] = variance0;
+    out.total = total;
     for (int c = 1; c < C; ++c) {
       const S *d1 = one_score(c, 1), *d2 = one_score(c, 2), *d3 = one_score(c, 3),
               *d4 = one_score(c, 4);
@@ -232,6 +293,13 @@ class Heads {
       out.mean[at(c)] = p * mean;
       out.variance[at(c)] = 0.5 * p * variance;
     }
+  }
+
+  /// e^(u+b) at node j; exp(-e^(u+b)) is 0 long before the largest.
+  S sink_at(int h, int j) const {
+    using std::exp;
+    const S t = b_[h] + (plan_.centre[at(h)] + plan_.u[at(h * plan_.ld + j)]);
+    return value_of(t) < std::log(kLargestExponent) ? S(exp(t)) : S(kLargestExponent);
   }
 
   /// Tables of a conditional pair, for one group: A over nodes of the first score, B over
@@ -251,7 +319,8 @@ class Heads {
       const S sigma = deviation(q);
       const S slope = value_of(q) > 0 ? x / q : S(0.0);
       const S rest = deviation(laws_->q(c, pair.J, pair.J) - slope * x);
-      score_nodes(pair.first, laws_->mean(c, pair.I) + plan_.centre[at(pair.I)], sigma, first);
+      const Given given =
+          score_nodes(pair.first, laws_->mean(c, pair.I) + plan_.centre[at(pair.I)], sigma, first);
       for (int r = 0; r < rank; ++r) {
         const auto row = static_cast<std::size_t>(r * K + k) * at(ld);
         S *A[4], *B[4];
@@ -259,12 +328,12 @@ class Heads {
           A[a] = const_cast<S*>(t.A[a]) + row;
           B[a] = const_cast<S*>(t.B[a]) + row;
         }
-        derivative_rows(1, &first[at(r)], ld, plan_.e.data() + at(pair.I * ld), kOrders, A);
+        derivative_rows(given, 1, &first[at(r)], ld, nodes_of(pair.I, given), kOrders, A);
         const S mean =
             laws_->mean(c, pair.J) + plan_.centre[at(pair.J)] + slope * sigma * pair.first.x[at(r)];
-        score_nodes(pair.second, mean, rest, second);
-        derivative_sum(pair.second.size(), second.data(), pair.second.w.data(), ld,
-                       plan_.e.data() + at(pair.J * ld), kOrders, B);
+        const Given other = score_nodes(pair.second, mean, rest, second);
+        if (r % 64 == 0) problem_.workers->check_go_on();
+        sum_in_parts(other, second, pair.second.w, nodes_of(pair.J, other), kOrders, B);
       }
     }
   }
@@ -306,7 +375,38 @@ class Heads {
       const std::ptrdiff_t begin = static_cast<std::ptrdiff_t>(r) * ld;
       for (std::ptrdiff_t j = begin; j < begin + ld; ++j) s.scaled[at(j)] = w * A[j];
     }
+    problem_.workers->check_go_on();
     multiply(plan_.nodes, rows, ld, Strided<S>{s.scaled.data(), 1, ld}, B, out, ld);
+  }
+
+  /// int int d_u d_u' [ e_I e_J X ], X = G1 G0^(L-1), from the squares G, K, their powers and
+  /// the first derivatives; e' = -sink e.
+  double total_of_pair(const PairPlan& plan, Scratch& s) const {
+    const int n = plan_.nodes, ld = plan_.ld;
+    const double L = problem_.L;
+    double total = 0;
+    for (int i = 0; i < n; ++i) {
+      const std::size_t I = at(plan.I) * at(ld) + at(i);
+      const double sink_I = value_of(sink_[I]);
+      double row = 0;
+      for (int j = 0; j < n; ++j) {
+        const auto square = [&](int k) {
+          return value_of(s.square[(at(k) * at(n) + at(i)) * at(ld) + at(j)]);
+        };
+        const std::size_t J = at(plan.J) * at(ld) + at(j);
+        const double sink_J = value_of(sink_[J]);
+        const double G1 = square(1), P1 = square(8), P2 = (L - 1) * square(9);
+        const double P3 = (L - 1) * (L - 2) * square(10);
+        const double u0 = square(11), u1 = square(12), v0 = square(13), v1 = square(14);
+        const double X_uv =
+            square(3) * P1 + (square(2) * G1 + u1 * v0 + v1 * u0) * P2 + u0 * v0 * G1 * P3;
+        const double X_u = u1 * P1 + G1 * u0 * P2, X_v = v1 * P1 + G1 * v0 * P2;
+        row +=
+            value_of(weight_[J]) * (X_uv - sink_J * X_u - sink_I * X_v + sink_I * sink_J * G1 * P1);
+      }
+      total += value_of(weight_[I]) * row;
+    }
+    return total;
   }
 
   void pair(std::size_t index, Scratch& s) {
@@ -314,7 +414,7 @@ class Heads {
     Pair& out = pair_[index];
     const int n = plan_.nodes, ld = plan_.ld, I = plan.I, J = plan.J, H = problem_.H;
     const double L = problem_.L;
-    const auto square = [&](int i) { return s.square.data() + at(i * n * ld); };
+    const auto square = [&](int i) { return s.square.data() + at(i) * at(n) * at(ld); };
     S* G[2] = {square(0), square(1)};
     S* K[2] = {square(2), square(3)};
     S* Gb[2] = {square(4), square(5)};
@@ -326,8 +426,12 @@ class Heads {
       const int rows = pair_tables(plan, g, s, t);
       sum_of_products(rows, t.A[0], t.B[0], s, G[g]);
       sum_of_products(rows, t.A[1], t.B[1], s, K[g]);
+      if (!with_defect_) continue;
+      sum_of_products(rows, t.A[1], t.B[0], s, square(11 + g));
+      sum_of_products(rows, t.A[0], t.B[1], s, square(13 + g));
     }
     token_powers(n * ld, L, G[0], P1, P2, P3);
+    if (with_defect_) out.total = total_of_pair(plan, s);
 
     const S *w_I = weight_.data() + at(I * ld), *w_J = weight_.data() + at(J * ld);
     const S *sink_I = sink_.data() + at(I * ld), *sink_J = sink_.data() + at(J * ld);
@@ -363,7 +467,7 @@ class Heads {
     const bool shared = problem_.signal->atoms || laws_->components == 2;
     for (int g = 0; g < 2; ++g) {
       const int rows = pair_tables(plan, g, s, t);
-      S *GbT = s.transposed.data(), *KbT = GbT + at(n * ld);
+      S *GbT = s.transposed.data(), *KbT = GbT + at(n) * at(ld);
       for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
           GbT[j * ld + i] = Gb[g][i * ld + j];
@@ -371,10 +475,9 @@ class Heads {
         }
         for (int j = n; j < ld; ++j) GbT[i * ld + j] = KbT[i * ld + j] = 0.0;
       }
-      const auto product = [&](int i) {
-        return s.product.data() + static_cast<std::size_t>(i) * at(rows * ld);
-      };
+      const auto product = [&](int i) { return s.product.data() + at(i) * at(rows) * at(ld); };
       const auto apply = [&](int i, const S* tables, const S* adjoint) {
+        problem_.workers->check_go_on();
         multiply(rows, n, ld, Strided<S>{tables, ld, 1}, adjoint, product(i), ld);
         return product(i);
       };
@@ -403,6 +506,7 @@ class Heads {
   const TokenLaws<S>* laws_ = nullptr;
   const S* b_ = nullptr;
   S v_ = 1.0;
+  bool with_defect_ = false;
   std::vector<std::vector<S>> tables_;  // [h][group]: [order][term][component][ld]
   std::vector<S> fourth_;               // [h][component][ld]: fourth derivative of g
   std::vector<S> sink_, weight_;        // [h][ld]: e^(u+b), and the weight times e_h
@@ -417,15 +521,17 @@ class HeadsQuadrature final : public Quadrature {
       : problem_(problem), plan_(std::move(plan)), plain_(problem_, plan_) {}
 
   void evaluate(const TokenLaws<double>& laws, const std::vector<double>& b, double v,
-                LossAndBars<double>& out) override {
-    plain_.evaluate(laws, b, v, out);
+                bool with_defect, LossAndBars<double>& out) override {
+    plain_.evaluate(laws, b, v, with_defect, out);
   }
   void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& b, Dual v,
                 LossAndBars<Dual>& out) override {
     if (!dual_) dual_ = std::make_unique<Heads<Dual>>(problem_, plan_);
-    dual_->evaluate(laws, b, v, out);
+    dual_->evaluate(laws, b, v, false, out);
   }
-  std::int64_t nodes() const override { return plan_.cost(problem_.signal->count()); }
+  std::int64_t nodes() const override {
+    return static_cast<std::int64_t>(plan_.cost(problem_.H, problem_.signal->count()));
+  }
 
  private:
   QuadratureProblem problem_;
@@ -434,16 +540,14 @@ class HeadsQuadrature final : public Quadrature {
   std::unique_ptr<Heads<Dual>> dual_;
 };
 
-constexpr std::int64_t kMostWork = 4'000'000'000;
-
 }  // namespace
 
 std::unique_ptr<Quadrature> heads_quadrature(const QuadratureProblem& problem,
                                              const TokenLaws<double>& laws,
                                              const std::vector<double>& b, double digits) {
-  HeadsPlan plan = plan_heads(problem, laws, b, digits);
-  if (plan.cost(laws.components) > kMostWork) return nullptr;
-  return std::make_unique<HeadsQuadrature>(problem, std::move(plan));
+  std::optional<HeadsPlan> plan = plan_heads(problem, laws, b, digits);
+  if (!plan) return nullptr;
+  return std::make_unique<HeadsQuadrature>(problem, std::move(*plan));
 }
 
 }  // namespace headflow::factorised

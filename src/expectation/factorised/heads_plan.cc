@@ -5,28 +5,36 @@
 #include <numbers>
 
 #include "core/index.h"
+#include "core/log_factorial.h"
 #include "expectation/factorised/kernels.h"
 #include "expectation/factorised/node_density.h"
 
 namespace headflow::factorised {
 namespace {
 
+constexpr int kMostNodesInU = 1 << 16;
+constexpr double kMostNodesInScore = 1 << 18;
+constexpr int kMostTerms = 4000;  // of Mehler's sum
+constexpr int kTooManyTerms = 1 << 20;
+constexpr double kMostBytes = 0x1p29;  // of one rule
+
 /// -log of the n-th Hermite coefficient of f(u + sigma z), f = exp(-e^t), at its largest: the
 /// saddle point of int w^n e^(-sigma^2 w^2 / 2) e^(-pi w / 2) dw, times sigma^n / sqrt(n!).
 double decay_of_coefficient(double sigma, int n) {
   const double half_pi = std::numbers::pi / 2, q = std::max(sigma * sigma, 1e-12);
   const double w = 2 * n / (half_pi + std::sqrt(half_pi * half_pi + 4 * q * n));
-  return q * w * w / 2 + half_pi * w - n * std::log(std::sqrt(q) * w) + std::lgamma(n + 1.0) / 2;
+  return q * w * w / 2 + half_pi * w - n * std::log(std::sqrt(q) * w) + log_factorial(n) / 2;
 }
 
 /// Mehler terms for a pair of scores: sum_n rho^n c_n c_n' up to e^(-digits).
 int mehler_terms(double sigma, double other, double rho, double digits) {
   const double rate = -std::log(std::clamp(std::abs(rho), 1e-12, 1.0));
   int n = 1;
-  while (n < 4000 &&
+  while (n < kMostTerms &&
          rate * n + decay_of_coefficient(sigma, n) + decay_of_coefficient(other, n) < digits) {
     n += 1 + n / 16;
   }
+  if (n >= kMostTerms) return kTooManyTerms;
   return n + 2;  // the derivatives of f decay later
 }
 
@@ -38,18 +46,17 @@ NodeDensity density_of_head(const QuadratureProblem& problem, const TokenLaws<do
     const Rule rule = normal_rule(sigma, digits + 7);
     Rule& law = of_token[c > 0];
     for (int i = 0; i < rule.size(); ++i) {
-      const double x = mean + sigma * rule.x[at(i)];
-      law.x.push_back(std::exp(std::clamp(x, -kLargestExponent, kLargestExponent)));
+      law.x.push_back(mean + sigma * rule.x[at(i)]);
       law.w.push_back(problem.signal->weight[at(c)] * rule.w[at(i)]);
     }
   }
-  const double sink = problem.sink ? std::exp(std::min(b, kLargestExponent)) : 0.0;
-  return {problem.L, std::move(of_token[0]), std::move(of_token[1]), sink};
+  return {problem.L, std::move(of_token[0]), std::move(of_token[1]), problem.sink ? b : -HUGE_VAL};
 }
 
 /// The nodes in u of every head; `scale` measures how far the scores spread, `correlation` how
-/// nearly collinear the heads are. The thresholds between the rules are measured.
-void place_nodes(const QuadratureProblem& problem, const TokenLaws<double>& laws,
+/// nearly collinear the heads are. The thresholds between the rules are measured. False if there
+/// are too many.
+bool place_nodes(const QuadratureProblem& problem, const TokenLaws<double>& laws,
                  const std::vector<double>& b, double digits, double scale, double correlation,
                  HeadsPlan& plan) {
   const bool smooth = scale < 0.5 || (scale < 1.1 && correlation < 0.8);
@@ -58,24 +65,33 @@ void place_nodes(const QuadratureProblem& problem, const TokenLaws<double>& laws
   for (int h = 0; h < H; ++h) {
     const NodeDensity law = density_of_head(problem, laws, h, b[at(h)], digits);
     const int n = static_cast<int>(std::ceil(1 + digits * (0.62 + scale / 10)));
-    rules.push_back(smooth ? gauss_nodes(law, n, digits) : trapezoid_nodes(law, digits));
+    rules.push_back(smooth ? gauss_nodes(law, n, digits)
+                           : trapezoid_nodes(law, digits, kMostNodesInU));
+    if (rules.back().size() == 0) return false;
     plan.nodes = std::max(plan.nodes, rules.back().size());
   }
   plan.ld = padded(plan.nodes);
-  plan.e.assign(at(H * plan.ld), 1.0);
+  plan.u.assign(at(H * plan.ld), 0.0);
   plan.weight.assign(at(H * plan.ld), 0.0);
   for (int h = 0; h < H; ++h) {
     const Rule& rule = rules[at(h)];
     plan.centre.push_back(rule.x[at(rule.size() / 2)]);
     for (int i = 0; i < rule.size(); ++i) {
-      plan.e[at(h * plan.ld + i)] = std::exp(rule.x[at(i)] - plan.centre.back());
+      const double u = rule.x[at(i)] - plan.centre.back();
+      plan.u[at(h * plan.ld + i)] = u;
       plan.weight[at(h * plan.ld + i)] = rule.w[at(i)];
+      plan.moderate = plan.moderate && std::abs(u) < kLargestLog;
     }
   }
+  plan.e = plan.u;
+  for (double& x : plan.e) x = plan.moderate ? std::exp(x) : x;
+  return true;
 }
 
-/// The cheaper of Mehler's sum and conditioning, for one pair of heads.
-PairPlan plan_pair(const TokenLaws<double>& laws, int I, int J, int nodes, double digits) {
+/// The cheaper of Mehler's sum and conditioning, for one pair of heads. Nothing if both are too
+/// dear.
+std::optional<PairPlan> plan_pair(const TokenLaws<double>& laws, int I, int J, int nodes,
+                                  double digits, double most_work) {
   if (laws.q(0, I, I) < laws.q(0, J, J)) std::swap(I, J);
   double first = 0, rest = 0;
   PairPlan pair{I, J, false, 0, {}, {}};
@@ -86,9 +102,13 @@ PairPlan plan_pair(const TokenLaws<double>& laws, int I, int J, int nodes, doubl
     first = std::max(first, q);
     rest = std::max(rest, p - (q > 0 ? x * x / q : 0.0));
   }
+  const double product = 8.0 * nodes;
+  const double fewest = std::min(normal_rule_size(std::sqrt(first), digits + 1), double(pair.rank));
+  if (!(fewest * nodes * nodes <= most_work)) return std::nullopt;
+  if (!(normal_rule_size(std::sqrt(first), digits + 1) < kMostNodesInScore)) return pair;
   pair.first = normal_rule(std::sqrt(first), digits + 1);
   pair.second = normal_rule(deviation(rest), digits + 1);
-  const double product = 8.0 * nodes, exponentials = 10.0 * pair.second.size();
+  const double exponentials = 10.0 * pair.second.size();
   if (pair.first.size() * (product + exponentials) < pair.rank * product) {
     pair.conditional = true;
     pair.rank = pair.first.size();
@@ -98,8 +118,8 @@ PairPlan plan_pair(const TokenLaws<double>& laws, int I, int J, int nodes, doubl
 
 }  // namespace
 
-HeadsPlan plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& laws,
-                     const std::vector<double>& b, double digits) {
+std::optional<HeadsPlan> plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& laws,
+                                    const std::vector<double>& b, double digits) {
   HeadsPlan plan;
   double variance = 0, shift = 0, correlation = 0;
   for (int c = 0; c < laws.components; ++c) {
@@ -113,14 +133,26 @@ HeadsPlan plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& 
     }
   }
   const double sigma = std::sqrt(variance);
-  place_nodes(problem, laws, b, digits, std::max(sigma, shift / 2), correlation, plan);
+  // Before anything is made: placing the nodes, and the tables with one node for each unit of u.
+  const double C = laws.components, score_nodes = normal_rule_size(sigma, digits + 7);
+  if (!(score_nodes < kMostNodesInScore) || !(score_nodes * 500 * problem.H * C < kMostWork) ||
+      !(normal_rule_size(sigma, digits) * sigma * C < problem.most_work)) {
+    return std::nullopt;
+  }
+  if (!place_nodes(problem, laws, b, digits, std::max(sigma, shift / 2), correlation, plan)) {
+    return std::nullopt;
+  }
+  const double tables = normal_rule_size(sigma, digits) * plan.nodes * problem.H * C;
+  if (!(tables <= problem.most_work)) return std::nullopt;
 
   const int gauss = gauss_hermite_size(sigma, digits);
   const bool use_gauss = sigma < 2 && gauss <= kMostGaussHermite;
   plan.terms = 1;
   for (int I = 0; I < problem.H; ++I) {
     for (int J = I + 1; J < problem.H; ++J) {
-      plan.pairs.push_back(plan_pair(laws, I, J, plan.nodes, digits));
+      auto planned = plan_pair(laws, I, J, plan.nodes, digits, problem.most_work);
+      if (!planned) return std::nullopt;
+      plan.pairs.push_back(std::move(*planned));
       PairPlan& pair = plan.pairs.back();
       if (use_gauss) {
         pair.conditional = false;
@@ -138,6 +170,10 @@ HeadsPlan plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& 
     const double reach = plan.terms > 1 ? 2 * std::sqrt(digits + 1) : std::sqrt(2 * digits) + 0.5;
     plan.z = normal_trapezoid(2 * std::numbers::pi / wave, reach);
   }
+  if (!(plan.cost(problem.H, laws.components) <= problem.most_work) ||
+      plan.bytes(problem.H, laws.components) > kMostBytes) {
+    return std::nullopt;
+  }
   const Matrix p = hermite(plan.z.x, plan.terms);
   for (int k = 0; k < plan.terms; ++k) {
     for (int i = 0; i < plan.z.size(); ++i) plan.project.push_back(p(k, i) * plan.z.w[at(i)]);
@@ -145,13 +181,30 @@ HeadsPlan plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& 
   return plan;
 }
 
-std::int64_t HeadsPlan::cost(int components) const {
-  std::int64_t sum = 0;
+double HeadsPlan::cost(int heads, int components) const {
+  // A value of a pair is 16 products, one of a table an exponential and 4 products a polynomial.
+  const double n = nodes, C = components;
+  double sum = heads * C * z.size() * n * (1 + terms / 4.0);
   for (const PairPlan& pair : pairs) {
-    sum += std::int64_t{components} * pair.rank * nodes * nodes;
-    if (pair.conditional) sum += std::int64_t{components} * pair.rank * pair.second.size() * nodes;
+    sum += C * pair.rank * n * n;
+    if (pair.conditional) sum += C * pair.rank * pair.second.size() * n;
   }
   return sum;
+}
+
+double HeadsPlan::bytes(int heads, int components) const {
+  // As Heads allocates them: tables of every head; rows, squares and rows of pairs of a worker.
+  const double row = ld, C = components;
+  double rank = 0, conditional = 0;
+  for (const PairPlan& pair : pairs) {
+    rank = std::max(rank, double(pair.rank));
+    if (pair.conditional) conditional = std::max(conditional, double(pair.rank));
+  }
+  const double tables = heads * row * C * (4.0 * terms + 1);
+  const double rows = terms > 1 ? 5.0 * z.size() * row : 0.0;
+  const double squares = pairs.empty() ? 0.0 : 18.0 * nodes * row;
+  return 8 * (tables + rows + squares + (7 * rank + 8 * conditional) * C * row +
+              double(terms) * z.size());
 }
 
 }  // namespace headflow::factorised

@@ -2,6 +2,8 @@
 
 // Where the nodes of the per-head activations (softmax, softmax-1) go.
 
+#include <optional>
+
 #include "expectation/factorised/quadrature.h"
 #include "expectation/factorised/rules.h"
 
@@ -23,17 +25,23 @@ struct HeadsPlan {
   int nodes = 0;                ///< in u, for each head
   int ld = 0;                   ///< nodes, padded
   std::vector<double> centre;   ///< [h]
-  std::vector<double> e;        ///< [h][ld] e^(u - centre)
+  std::vector<double> u;        ///< [h][ld] u - centre, 0 in the padding
+  std::vector<double> e;        ///< [h][ld] e^(u - centre), if that is moderate
+  bool moderate = true;         ///< all |u - centre| < kLargestLog
   std::vector<double> weight;   ///< [h][ld], 0 in the padding
   Rule z;                       ///< for one score
   int terms = 0;                ///< Hermite polynomials
   std::vector<double> project;  ///< [terms][z] p_n(z_i) w_i
   std::vector<PairPlan> pairs;
 
-  std::int64_t cost(int components) const;
+  /// Work of one evaluation, in values of integrands: tables of one score, then pairs.
+  double cost(int heads, int components) const;
+  /// Bytes of the tables and of the scratch of a worker.
+  double bytes(int heads, int components) const;
 };
 
-HeadsPlan plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& laws,
-                     const std::vector<double>& b, double digits);
+/// Nothing if it takes more than `most_work` or too much memory.
+std::optional<HeadsPlan> plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& laws,
+                                    const std::vector<double>& b, double digits);
 
 }  // namespace headflow::factorised

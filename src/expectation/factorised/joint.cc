@@ -9,6 +9,8 @@
 // Derivatives by Price's theorem: with p_h = e^(chi_h + b_h) / w and t = log y,
 //   d/dmu_h -> Phi' p_h,   d/dQ_hk -> ((Phi'' - Phi') p_h p_k + delta_hk Phi' p_h) / 2.
 // Cost: nodes x (components x points in u + H^2).
+// Check: the shares of all tokens sum to one, int [ s1_1 s0_0^(L-1) + (L-1) s1_0 s0_1 s0_0^(L-2) ]
+// du = 1; what is missing is the defect. A common shift of all b changes nothing and is taken out.
 
 #include <algorithm>
 #include <cmath>
@@ -26,18 +28,24 @@ namespace {
 
 constexpr int kChunk = 128;  // what belongs to it stays in L1
 constexpr std::int64_t kMostNodes = 1 << 22;
+constexpr std::int64_t kMostNumbers = 1 << 24;  // coordinates and weights of all nodes
+constexpr int kMostPoints = 1 << 16;            // in u
+constexpr double kFewestPoints = 5;
 
 /// Components with the same covariance, and the nodes for it.
 struct CovarianceGroup {
   int first, count;  ///< components
   Matrix basis;      ///< U, H x r
   NodeSet nodes;
+  std::vector<double> reach;  ///< largest |zeta| in each direction
 };
 
 struct JointPlan {
   std::vector<CovarianceGroup> groups;
   double centre = 0;
-  std::vector<double> scale, weight;  ///< e^(u - centre), and the weights in u
+  double common = 0;                     ///< shift of all b that is taken out
+  std::vector<double> u, scale, weight;  ///< u - centre, its exponentials, and the weights in u
+  double largest_u = 0;                  ///< of |u - centre|
 };
 
 /// An array of scalars, values and tangents apart.
@@ -129,15 +137,19 @@ class Joint {
 
   void evaluate(const TokenLaws<S>& laws, const std::vector<S>& b, LossAndBars<S>& out) {
     using std::exp;
-    const int H = problem_.H, C = laws.components, n = static_cast<int>(plan_.scale.size());
+    const int H = problem_.H, C = laws.components, n = static_cast<int>(plan_.u.size());
     const double L = problem_.L;
     shift_.resize(at(H));
-    for (int h = 0; h < H; ++h) shift_.set(at(h), b[at(h)] + plan_.centre);
+    for (int h = 0; h < H; ++h) shift_.set(at(h), b[at(h)] - plan_.common + plan_.centre);
+    for (std::size_t g = 0; g < plan_.groups.size(); ++g) score_root(laws, plan_.groups[g], A_[g]);
+    given_ = moderate(laws) ? Given::exponentials : Given::logs;
     factor_.resize(at(C * H));
     for (int c = 0; c < C; ++c) {
-      for (int h = 0; h < H; ++h) factor_.set(at(c * H + h), exp(laws.mean(c, h)));
+      for (int h = 0; h < H; ++h) {
+        const S mean = laws.mean(c, h);
+        factor_.set(at(c * H + h), given_ == Given::logs ? mean : S(exp(mean)));
+      }
     }
-    for (std::size_t g = 0; g < plan_.groups.size(); ++g) score_root(laws, plan_.groups[g], A_[g]);
 
     for_each_block([&](Block& block, Scratch& s) { moments(block, s, n); });
     std::vector<S> moment[2] = {std::vector<S>(at(3 * n)), std::vector<S>(at(3 * n))};
@@ -151,21 +163,27 @@ class Joint {
       }
     }
 
-    const S *s0 = moment[0].data(), *s2 = s0 + 2 * n;
+    const S *s0 = moment[0].data(), *s1 = s0 + n, *s2 = s1 + n;
     const S *r0 = moment[1].data(), *r1 = r0 + n, *r2 = r1 + n;
     std::vector<S> p1(at(padded(n))), p2(p1), p3(p1), base(at(padded(n)), S(1.0));
     std::copy_n(s0, n, base.begin());
     token_powers(padded(n), L, base.data(), p1.data(), p2.data(), p3.data());
     for (Array<S>& a : adjoint_) a.resize(at(6 * n));
     out.loss = 1.0;
+    double total = 0;
     for (int u = 0; u < n; ++u) {
       const double W = plan_.weight[at(u)];
       const S own = r2[u] - 2.0 * r1[u], P2 = (L - 1) * W * p2[at(u)];
       out.loss += W * own * p1[at(u)] + P2 * s2[u] * r0[u];
+      total += value_of(W * r1[u] * p1[at(u)] + P2 * s1[u] * r0[u]);
       const S a0 = P2 * own + (L - 1) * (L - 2) * W * p3[at(u)] * s2[u] * r0[u];
       set_adjoint(0, u, n, a0, S(0.0), P2 * r0[u]);
       set_adjoint(1, u, n, P2 * s2[u], -2.0 * W * p1[at(u)], W * p1[at(u)]);
     }
+
+    // The loss has S twice and C once; a power L has a relative error of L roundings.
+    out.defect = std::isfinite(total) ? 3 * std::max(0.0, std::abs(total - 1) - 0x1p-50 * (L + n))
+                                      : HUGE_VAL;
 
     for_each_block([&](Block& block, Scratch& s) { adjoints(block, s, n); });
     out.laws.reset(H, C);
@@ -197,6 +215,27 @@ class Joint {
   }
 
  private:
+  /// No exponential of a score, of u or of a product of both over- or underflows.
+  bool moderate(const TokenLaws<S>& laws) const {
+    double largest = 0;
+    for (std::size_t g = 0; g < plan_.groups.size(); ++g) {
+      const CovarianceGroup& group = plan_.groups[g];
+      const std::size_t r = group.reach.size();
+      for (int h = 0; h < laws.H; ++h) {
+        double mean = 0, noise = 0;
+        for (int c = group.first; c < group.first + group.count; ++c) {
+          mean = std::max(mean, std::abs(value_of(laws.mean(c, h))));
+        }
+        for (std::size_t j = 0; j < r; ++j) {
+          noise += std::abs(value_of(A_[g][at(h) * r + j])) * group.reach[j];
+        }
+        largest = std::max(largest, mean + noise + std::abs(value_of(shift_[at(h)])));
+      }
+    }
+    return largest < kLargestLog && plan_.largest_u < kLargestLog;
+  }
+  const double* scale() const { return (given_ == Given::logs ? plan_.u : plan_.scale).data(); }
+
   struct Block {
     int group;
     std::int64_t from, to;
@@ -222,7 +261,8 @@ class Joint {
                             group.nodes.zeta.data() + i,
                             group.nodes.stride,
                             group.nodes.weight.data() + i};
-      node_exponentials(chunk, A_[at(block.group)].numbers(), shift_.numbers(), s.e.numbers());
+      node_exponentials(given_, chunk, A_[at(block.group)].numbers(), shift_.numbers(),
+                        s.e.numbers());
       for (int k = 0; k < group.count; ++k) body(chunk, group, k);
     }
   }
@@ -230,8 +270,8 @@ class Joint {
   void moments(Block& block, Scratch& s, int n) {
     block.sums.resize(at(plan_.groups[at(block.group)].count * 3 * n));
     for_each_chunk(block, s, [&](const NodeChunk& chunk, const CovarianceGroup& group, int k) {
-      node_moments(chunk, factor_.numbers() + (group.first + k) * problem_.H, s.e.numbers(), n,
-                   plan_.scale.data(), s.w.numbers(), block.sums.numbers() + k * 3 * n);
+      node_moments(given_, chunk, factor_.numbers() + (group.first + k) * problem_.H, s.e.numbers(),
+                   n, scale(), s.w.numbers(), block.sums.numbers() + k * 3 * n);
     });
   }
 
@@ -242,7 +282,7 @@ class Joint {
     block.cross.resize(at(count * pairs * 8));
     for_each_chunk(block, s, [&](const NodeChunk& chunk, const CovarianceGroup& group, int k) {
       const int c = group.first + k;
-      node_adjoints(chunk, factor_.numbers() + c * H, s.e.numbers(), n, plan_.scale.data(),
+      node_adjoints(given_, chunk, factor_.numbers() + c * H, s.e.numbers(), n, scale(),
                     adjoint_[c > 0].numbers(), s.adjoint.numbers(),
                     block.mean.numbers() + k * H * 8, block.cross.numbers() + k * pairs * 8);
     });
@@ -259,6 +299,7 @@ class Joint {
   QuadratureProblem problem_;
   const JointPlan& plan_;
   std::int64_t block_ = kChunk;
+  Given given_ = Given::exponentials;
   std::vector<Array<S>> A_;
   Array<S> shift_, factor_;
   Array<S> adjoint_[2];
@@ -272,7 +313,7 @@ class JointQuadrature final : public Quadrature {
       : problem_(problem), plan_(std::move(plan)), plain_(problem_, plan_) {}
 
   void evaluate(const TokenLaws<double>& laws, const std::vector<double>& b, double /*v*/,
-                LossAndBars<double>& out) override {
+                bool /*with_defect: it costs nothing*/, LossAndBars<double>& out) override {
     plain_.evaluate(laws, b, out);
   }
   void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& b, Dual /*v*/,
@@ -298,7 +339,7 @@ class JointQuadrature final : public Quadrature {
   std::int64_t nodes() const override {
     std::int64_t sum = 0;
     for (const CovarianceGroup& group : plan_.groups) sum += group.nodes.count * group.count;
-    return sum * static_cast<std::int64_t>(plan_.scale.size());
+    return sum * static_cast<std::int64_t>(plan_.u.size());
   }
 
  private:
@@ -309,7 +350,8 @@ class JointQuadrature final : public Quadrature {
 };
 
 /// Principal directions of a covariance, the important ones first, and how far they reach.
-bool plan_group(const TokenLaws<double>& laws, double digits, CovarianceGroup& group) {
+bool plan_group(const TokenLaws<double>& laws, double digits, double most_work,
+                CovarianceGroup& group) {
   const int H = laws.H;
   const Eigen::Map<const Matrix> Q(laws.Q.data() + at(group.first * H * H), H, H);
   const SymmetricEigen solver(Q);
@@ -328,16 +370,40 @@ bool plan_group(const TokenLaws<double>& laws, double digits, CovarianceGroup& g
     scales[j] = -order[at(j)].first;
     group.basis.col(j) = solver.eigenvectors().col(order[at(j)].second);
   }
-  group.nodes = score_nodes(scales, digits + 1, kMostNodes);
+  // Points in u are at least one for each unit of the largest scale.
+  if (r > 0 && !(normal_rule_size(scales[0], digits) * scales[0] < most_work)) return false;
+  group.nodes = score_nodes(scales, digits + 1, std::min(kMostNodes, kMostNumbers / (r + 1)));
+  for (int j = 0; j < group.nodes.dimensions; ++j) {
+    const Eigen::Map<const Vector> zeta(group.nodes.zeta.data() + j * group.nodes.stride,
+                                        group.nodes.stride);
+    group.reach.push_back(zeta.cwiseAbs().maxCoeff());
+  }
   return group.nodes.count > 0;
 }
 
-/// The law of a token's weight w as a discrete measure on a fine grid of log w.
+/// A discrete measure as one on a grid that is fine enough to place points in u.
+Rule on_grid(const Rule& law) {
+  const auto [low, high] = std::minmax_element(law.x.begin(), law.x.end());
+  const double cell = std::clamp((*high - *low) / 4096, 0.1, 0.5);
+  std::map<std::int64_t, double> cells;
+  double total = 0;
+  for (std::size_t i = 0; i < law.x.size(); ++i) {
+    cells[std::llround(law.x[i] / cell)] += law.w[i];
+    total += law.w[i];
+  }
+  Rule out;
+  for (const auto& [number, w] : cells) {
+    out.x.push_back(static_cast<double>(number) * cell);
+    out.w.push_back(w / total);
+  }
+  return out;
+}
+
+/// The law of log w, w the weight of a token, as a discrete measure on a grid.
 Rule law_of_weight(const TokenLaws<double>& laws, const std::vector<double>& b,
                    const std::vector<CovarianceGroup>& groups, const SignalComponents& signal,
                    bool relevant) {
-  constexpr double kCell = 0.1;
-  std::map<long, double> cells;
+  Rule law;
   for (const CovarianceGroup& group : groups) {
     Array<double> A(at(laws.H) * at(group.basis.cols()));
     score_root(laws, group, A);
@@ -345,9 +411,18 @@ Rule law_of_weight(const TokenLaws<double>& laws, const std::vector<double>& b,
     for (int k = 0; k < group.count; ++k) {
       const int c = group.first + k;
       if ((c > 0) != relevant) continue;
-      // A few thousand nodes show the shape well enough to place points in u.
-      const std::int64_t stride = std::max<std::int64_t>(1, group.nodes.count / 4000);
-      for (std::int64_t i = 0; i < group.nodes.count; i += stride) {
+      // Some thousand nodes show the shape well enough to place points in u. Steps of the golden
+      // ratio: no regular ones, which would see one plane of a tensor product only.
+      constexpr std::int64_t kEnough = 1 << 14;
+      constexpr double kGolden = 0.61803398874989484820;
+      const std::int64_t count = std::min(group.nodes.count, kEnough);
+      for (std::int64_t k_th = 0; k_th < count; ++k_th) {
+        const double turn = kGolden * static_cast<double>(k_th);
+        const std::int64_t i =
+            count == group.nodes.count
+                ? k_th
+                : static_cast<std::int64_t>((turn - std::floor(turn)) *
+                                            static_cast<double>(group.nodes.count));
         double top = -HUGE_VAL, sum = 0;
         std::vector<double> score(at(laws.H));
         for (int h = 0; h < laws.H; ++h) {
@@ -360,41 +435,47 @@ Rule law_of_weight(const TokenLaws<double>& laws, const std::vector<double>& b,
         }
         for (const double x : score) sum += std::exp(x - top);
         const double w = std::abs(group.nodes.weight[at(i)]) * signal.weight[at(c)];
-        cells[std::lround((top + std::log(sum)) / kCell)] += w;
+        law.x.push_back(top + std::log(sum));
+        law.w.push_back(w);
       }
     }
   }
-  Rule law;
-  double total = 0;
-  for (const auto& [cell, w] : cells) total += w;
-  for (const auto& [cell, w] : cells) {
-    law.x.push_back(std::exp(std::clamp(cell * kCell, -kLargestExponent, kLargestExponent)));
-    law.w.push_back(w / total);
-  }
-  return law;
+  return on_grid(law);
 }
 
 }  // namespace
 
 std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
                                              const TokenLaws<double>& laws,
-                                             const std::vector<double>& b, double digits) {
+                                             const std::vector<double>& b_given, double digits) {
   JointPlan plan;
+  plan.common = *std::max_element(b_given.begin(), b_given.end());
+  std::vector<double> b = b_given;
+  for (double& x : b) x -= plan.common;
   if (problem.signal->atoms) {
-    plan.groups.push_back({0, laws.components, {}, {}});
+    plan.groups.push_back({0, laws.components, {}, {}, {}});
   } else {
-    for (int c = 0; c < laws.components; ++c) plan.groups.push_back({c, 1, {}, {}});
+    for (int c = 0; c < laws.components; ++c) plan.groups.push_back({c, 1, {}, {}, {}});
   }
+  double nodes = 0;
   for (CovarianceGroup& group : plan.groups) {
-    if (!plan_group(laws, digits, group)) return nullptr;
+    problem.workers->check_go_on();
+    if (!plan_group(laws, digits, problem.most_work, group)) return nullptr;
+    nodes += static_cast<double>(group.nodes.count) * group.count;
+    if (nodes * kFewestPoints > problem.most_work) return nullptr;
   }
   const NodeDensity law(problem.L, law_of_weight(laws, b, plan.groups, *problem.signal, false),
-                        law_of_weight(laws, b, plan.groups, *problem.signal, true), 0.0);
+                        law_of_weight(laws, b, plan.groups, *problem.signal, true), -HUGE_VAL);
   const int n = static_cast<int>(std::ceil(1 + digits * (0.62 + law.deviation() / 10)));
-  const Rule rule =
-      law.deviation() < 1.1 ? gauss_nodes(law, n, digits) : trapezoid_nodes(law, digits);
+  const Rule rule = law.deviation() < 1.1 ? gauss_nodes(law, n, digits)
+                                          : trapezoid_nodes(law, digits, kMostPoints);
+  if (rule.size() == 0 || nodes * rule.size() > problem.most_work) return nullptr;
   plan.centre = rule.x[at(rule.size() / 2)];
-  for (const double u : rule.x) plan.scale.push_back(std::exp(u - plan.centre));
+  for (const double u : rule.x) {
+    plan.u.push_back(u - plan.centre);
+    plan.scale.push_back(std::exp(u - plan.centre));
+    plan.largest_u = std::max(plan.largest_u, std::abs(u - plan.centre));
+  }
   plan.weight = rule.w;
   return std::make_unique<JointQuadrature>(problem, std::move(plan));
 }

@@ -90,8 +90,23 @@ HWY_INLINE Tangent ExpMinus(Tangent y) {
   const V x = ExpMinus(Plain{y.x}).x;
   return {x, hn::Neg(hn::Mul(x, y.t))};
 }
+HWY_INLINE Plain Log(Plain a) { return {simd::Log(d, a.x)}; }
+HWY_INLINE Tangent Log(Tangent a) { return {simd::Log(d, a.x), hn::Div(a.t, a.x)}; }
+HWY_INLINE Plain Shift(V c, Plain a) { return {hn::Add(c, a.x)}; }
+HWY_INLINE Tangent Shift(V c, Tangent a) { return {hn::Add(c, a.x), a.t}; }
+HWY_INLINE Plain Difference(Plain a, Plain b) { return {hn::Sub(a.x, b.x)}; }
+HWY_INLINE Tangent Difference(Tangent a, Tangent b) {
+  return {hn::Sub(a.x, b.x), hn::Sub(a.t, b.t)};
+}
 
-template <class T>
+/// y = scale w, or from the logarithms of both.
+template <bool kLogs, class T>
+HWY_INLINE T Weight(V scale, T w) {
+  if constexpr (kLogs) return AtMost(ExpClamped(Shift(scale, w)));
+  return AtMost(Scale(scale, w));
+}
+
+template <bool kLogs, class T>
 void Exponentials(const NodeChunk& nodes, Numbers A, Numbers shift, Numbers e) {
   for (int h = 0; h < nodes.heads; ++h) {
     const T start = T::All(shift, h);
@@ -101,13 +116,27 @@ void Exponentials(const NodeChunk& nodes, Numbers A, Numbers shift, Numbers e) {
         sum = ScaleAdd(hn::LoadU(d, nodes.zeta + j * nodes.stride + i),
                        T::All(A, h * nodes.dimensions + j), sum);
       }
-      ExpClamped(sum).Store(e, h * nodes.count + i);
+      if constexpr (!kLogs) sum = ExpClamped(sum);
+      sum.Store(e, h * nodes.count + i);
     }
   }
 }
 
-template <class T>
+/// w, or log w = largest + log sum_h e^(term_h - largest).
+template <bool kLogs, class T>
 HWY_INLINE T Denominator(const NodeChunk& nodes, Numbers factor, Numbers e, int i) {
+  if constexpr (kLogs) {
+    const auto term = [&](int h) HWY_ATTR {
+      return Add(T::All(factor, h), T::Load(e, h * nodes.count + i));
+    };
+    V largest = term(0).x;
+    for (int h = 1; h < nodes.heads; ++h) largest = hn::Max(largest, term(h).x);
+    T sum = ExpClamped(Shift(hn::Neg(largest), term(0)));
+    for (int h = 1; h < nodes.heads; ++h) {
+      sum = Add(sum, ExpClamped(Shift(hn::Neg(largest), term(h))));
+    }
+    return Shift(largest, Log(sum));
+  }
   T sum = Mul(T::All(factor, 0), T::Load(e, i));
   for (int h = 1; h < nodes.heads; ++h) {
     sum = MulAdd(T::All(factor, h), T::Load(e, h * nodes.count + i), sum);
@@ -115,10 +144,12 @@ HWY_INLINE T Denominator(const NodeChunk& nodes, Numbers factor, Numbers e, int 
   return sum;
 }
 
-template <class T>
+template <bool kLogs, class T>
 void Moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points, const double* scale,
              Numbers w, Numbers sums) {
-  for (int i = 0; i < nodes.count; i += kStep) Denominator<T>(nodes, factor, e, i).Store(w, i);
+  for (int i = 0; i < nodes.count; i += kStep) {
+    Denominator<kLogs, T>(nodes, factor, e, i).Store(w, i);
+  }
   for (int u = 0; u < points; ++u) {
     T sum[3][kParts];
     for (auto& row : sum) {
@@ -127,7 +158,7 @@ void Moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points, cons
     const V s = hn::Set(d, scale[u]);
     for (int i = 0; i < nodes.count; i += 8) {
       HWY_UNROLL(kParts) for (int p = 0; p < kParts; ++p) {
-        const T y = AtMost(Scale(s, T::Load(w, i + p * kStep)));
+        const T y = Weight<kLogs>(s, T::Load(w, i + p * kStep));
         const T f = Scale(hn::LoadU(d, nodes.weight + i + p * kStep), ExpMinus(y));
         const T yf = Mul(y, f);
         sum[0][p] = Add(sum[0][p], f);
@@ -180,13 +211,13 @@ HWY_INLINE void AddRows(int rows, int count, Numbers x, Numbers y, Numbers sums)
 
 /// Phi' and Phi'' - Phi' times their weights, and the shares p, of kVectors vectors of nodes from
 /// i.
-template <class T, int kVectors>
+template <bool kLogs, class T, int kVectors>
 HWY_INLINE void NodeAdjoints(const NodeChunk& nodes, int i, Numbers factor, Numbers e, int points,
                              const double* scale, Numbers coefficients, Numbers firsts,
                              Numbers seconds, Numbers p) {
   T w[kVectors], first[kVectors], second[kVectors];
   HWY_UNROLL(2) for (int k = 0; k < kVectors; ++k) {
-    w[k] = Denominator<T>(nodes, factor, e, i + k * kStep);
+    w[k] = Denominator<kLogs, T>(nodes, factor, e, i + k * kStep);
     first[k] = second[k] = T::Constant(hn::Zero(d));
   }
   for (int u = 0; u < points; ++u) {
@@ -194,7 +225,7 @@ HWY_INLINE void NodeAdjoints(const NodeChunk& nodes, int i, Numbers factor, Numb
     const auto c = [&](int k) { return T::All(coefficients, k * points + u); };
     const T c0 = c(0), c1 = c(1), c2 = c(2), c3 = c(3), c4 = c(4), c5 = c(5);
     HWY_UNROLL(2) for (int k = 0; k < kVectors; ++k) {
-      const T y = AtMost(Scale(s, w[k]));
+      const T y = Weight<kLogs>(s, w[k]);
       const T yf = Mul(y, ExpMinus(y));
       first[k] = MulAdd(yf, MulAdd(y, MulAdd(y, c2, c1), c0), first[k]);
       second[k] = MulAdd(Mul(y, yf), MulAdd(y, MulAdd(y, c5, c4), c3), second[k]);
@@ -205,6 +236,14 @@ HWY_INLINE void NodeAdjoints(const NodeChunk& nodes, int i, Numbers factor, Numb
     const V weight = hn::LoadU(d, nodes.weight + at);
     Scale(weight, first[k]).Store(firsts, at);
     Scale(weight, second[k]).Store(seconds, at);
+    if constexpr (kLogs) {
+      for (int h = 0; h < nodes.heads; ++h) {
+        const int entry = h * nodes.count + at;
+        const T term = Add(T::All(factor, h), T::Load(e, entry));
+        ExpClamped(Difference(term, w[k])).Store(p, entry);
+      }
+      continue;
+    }
     const T inverse = Inverse(w[k]);
     for (int h = 0; h < nodes.heads; ++h) {
       const int entry = h * nodes.count + at;
@@ -213,17 +252,17 @@ HWY_INLINE void NodeAdjoints(const NodeChunk& nodes, int i, Numbers factor, Numb
   }
 }
 
-template <class T>
+template <bool kLogs, class T>
 void Adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points, const double* scale,
               Numbers coefficients, Numbers scratch, Numbers mean, Numbers cross) {
   const int H = nodes.heads, n = nodes.count;
   const Numbers firsts = scratch, seconds = firsts + n, scaled = seconds + n, p = scaled + n;
   int i = 0;
   for (; i + 2 * kStep <= n; i += 2 * kStep) {
-    NodeAdjoints<T, 2>(nodes, i, factor, e, points, scale, coefficients, firsts, seconds, p);
+    NodeAdjoints<kLogs, T, 2>(nodes, i, factor, e, points, scale, coefficients, firsts, seconds, p);
   }
   if (i < n) {
-    NodeAdjoints<T, 1>(nodes, i, factor, e, points, scale, coefficients, firsts, seconds, p);
+    NodeAdjoints<kLogs, T, 1>(nodes, i, factor, e, points, scale, coefficients, firsts, seconds, p);
   }
   AddRows<T>(H, n, firsts, p, mean);
   for (int h = 0; h < H; ++h) {
@@ -234,27 +273,26 @@ void Adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points, con
   }
 }
 
-void PlainExponentials(const NodeChunk& n, Numbers A, Numbers shift, Numbers e) {
-  Exponentials<Plain>(n, A, shift, e);
+// The four cases: with logarithms or without, with tangents or without.
+void AnyExponentials(Given given, const NodeChunk& n, Numbers A, Numbers shift, Numbers e) {
+  const bool logs = given == Given::logs;
+  (e.tangent ? (logs ? Exponentials<true, Tangent> : Exponentials<false, Tangent>)
+             : (logs ? Exponentials<true, Plain> : Exponentials<false, Plain>))(n, A, shift, e);
 }
-void TangentExponentials(const NodeChunk& n, Numbers A, Numbers shift, Numbers e) {
-  Exponentials<Tangent>(n, A, shift, e);
+void AnyMoments(Given given, const NodeChunk& n, Numbers factor, Numbers e, int points,
+                const double* scale, Numbers w, Numbers sums) {
+  const bool logs = given == Given::logs;
+  (e.tangent ? (logs ? Moments<true, Tangent> : Moments<false, Tangent>)
+             : (logs ? Moments<true, Plain> : Moments<false, Plain>))(n, factor, e, points, scale,
+                                                                      w, sums);
 }
-void PlainMoments(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
-                  Numbers w, Numbers sums) {
-  Moments<Plain>(n, factor, e, points, scale, w, sums);
-}
-void TangentMoments(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
-                    Numbers w, Numbers sums) {
-  Moments<Tangent>(n, factor, e, points, scale, w, sums);
-}
-void PlainAdjoints(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
-                   Numbers coefficients, Numbers scratch, Numbers mean, Numbers cross) {
-  Adjoints<Plain>(n, factor, e, points, scale, coefficients, scratch, mean, cross);
-}
-void TangentAdjoints(const NodeChunk& n, Numbers factor, Numbers e, int points, const double* scale,
-                     Numbers coefficients, Numbers scratch, Numbers mean, Numbers cross) {
-  Adjoints<Tangent>(n, factor, e, points, scale, coefficients, scratch, mean, cross);
+void AnyAdjoints(Given given, const NodeChunk& n, Numbers factor, Numbers e, int points,
+                 const double* scale, Numbers coefficients, Numbers scratch, Numbers mean,
+                 Numbers cross) {
+  const bool logs = given == Given::logs;
+  (e.tangent ? (logs ? Adjoints<true, Tangent> : Adjoints<false, Tangent>)
+             : (logs ? Adjoints<true, Plain> : Adjoints<false, Plain>))(
+      n, factor, e, points, scale, coefficients, scratch, mean, cross);
 }
 
 }  // namespace
@@ -264,38 +302,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace headflow::factorised {
 
-HWY_EXPORT(PlainExponentials);
-HWY_EXPORT(TangentExponentials);
-HWY_EXPORT(PlainMoments);
-HWY_EXPORT(TangentMoments);
-HWY_EXPORT(PlainAdjoints);
-HWY_EXPORT(TangentAdjoints);
+HWY_EXPORT(AnyExponentials);
+HWY_EXPORT(AnyMoments);
+HWY_EXPORT(AnyAdjoints);
 
-void node_exponentials(const NodeChunk& nodes, Numbers A, Numbers shift, Numbers e) {
-  if (e.tangent) {
-    HWY_DYNAMIC_DISPATCH(TangentExponentials)(nodes, A, shift, e);
-  } else {
-    HWY_DYNAMIC_DISPATCH(PlainExponentials)(nodes, A, shift, e);
-  }
+void node_exponentials(Given given, const NodeChunk& nodes, Numbers A, Numbers shift, Numbers e) {
+  HWY_DYNAMIC_DISPATCH(AnyExponentials)(given, nodes, A, shift, e);
 }
-void node_moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
+void node_moments(Given given, const NodeChunk& nodes, Numbers factor, Numbers e, int points,
                   const double* scale, Numbers w, Numbers sums) {
-  if (e.tangent) {
-    HWY_DYNAMIC_DISPATCH(TangentMoments)(nodes, factor, e, points, scale, w, sums);
-  } else {
-    HWY_DYNAMIC_DISPATCH(PlainMoments)(nodes, factor, e, points, scale, w, sums);
-  }
+  HWY_DYNAMIC_DISPATCH(AnyMoments)(given, nodes, factor, e, points, scale, w, sums);
 }
-void node_adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
+void node_adjoints(Given given, const NodeChunk& nodes, Numbers factor, Numbers e, int points,
                    const double* scale, Numbers coefficients, Numbers scratch, Numbers mean,
                    Numbers cross) {
-  if (e.tangent) {
-    HWY_DYNAMIC_DISPATCH(TangentAdjoints)
-    (nodes, factor, e, points, scale, coefficients, scratch, mean, cross);
-  } else {
-    HWY_DYNAMIC_DISPATCH(PlainAdjoints)
-    (nodes, factor, e, points, scale, coefficients, scratch, mean, cross);
-  }
+  HWY_DYNAMIC_DISPATCH(AnyAdjoints)
+  (given, nodes, factor, e, points, scale, coefficients, scratch, mean, cross);
 }
 
 }  // namespace headflow::factorised

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "expectation/factorised/kernels.h"
+
 namespace headflow::factorised {
 
 /// Numbers with or without tangents.
@@ -23,12 +25,15 @@ struct NodeChunk {
   const double* weight;  ///< [count]
 };
 
+// Below, `given` says whether `e`, `factor` and `scale` are what they are called or, where that
+// would over- or underflow, their logarithms.
+
 /// e[h][i] = exp(shift_h + sum_j A[h][j] zeta[j][i]).
-void node_exponentials(const NodeChunk& nodes, Numbers A, Numbers shift, Numbers e);
+void node_exponentials(Given given, const NodeChunk& nodes, Numbers A, Numbers shift, Numbers e);
 
 /// With w_i = sum_h factor_h e[h][i] and y = scale_u w_i, adds to sums[k][u] the sum over nodes
 /// of weight_i y^k e^(-y), k = 0, 1, 2. `w` is scratch for `count` numbers.
-void node_moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
+void node_moments(Given given, const NodeChunk& nodes, Numbers factor, Numbers e, int points,
                   const double* scale, Numbers w, Numbers sums);
 
 /// Phi(t) = sum_u (a0_u + a1_u y + a2_u y^2) e^(-y), y = e^t, t = log(scale_u w_i), and
@@ -38,7 +43,7 @@ void node_moments(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
 /// Both have 8 numbers for each entry, to be added up. `coefficients` is [6][points]:
 /// c1 = a1 - a0, c2 = 2 a2 - a1, c3 = -a2 and c2 - c1, 2 c3 - c2, -c3. `scratch` holds
 /// (heads + 3) * count numbers.
-void node_adjoints(const NodeChunk& nodes, Numbers factor, Numbers e, int points,
+void node_adjoints(Given given, const NodeChunk& nodes, Numbers factor, Numbers e, int points,
                    const double* scale, Numbers coefficients, Numbers scratch, Numbers mean,
                    Numbers cross);
 

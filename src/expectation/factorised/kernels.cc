@@ -87,15 +87,23 @@ HWY_INLINE void Derivatives(D d, V y, int orders, V* f) {
   f[4] = hn::Mul(hn::MulSub(inner, y, one), yf);
 }
 
-void DerivativeRows(int nodes, const double* s, int ld, const double* e, int orders,
-                    double* const* out) {
+/// y = e^t from two factors, or from the two parts of t; beyond log kLargestExponent all is zero.
+template <bool kLogs>
+HWY_INLINE V Product(D d, V a, V b) {
+  if constexpr (!kLogs) return hn::Mul(a, b);
+  return simd::Exp(d, hn::Clamp(hn::Add(a, b), hn::Set(d, -kLargestLog), hn::Set(d, 10.0)));
+}
+
+template <bool kLogs>
+void DerivativeRowsOf(int nodes, const double* s, int ld, const double* e, int orders,
+                      double* const* out) {
   const D d;
   const int N = static_cast<int>(hn::Lanes(d));
   for (int i = 0; i < nodes; ++i) {
     const V scale = hn::Set(d, s[i]);
     for (int j = 0; j < ld; j += N) {
       V f[5];
-      Derivatives(d, hn::Mul(scale, hn::LoadU(d, e + j)), orders, f);
+      Derivatives(d, Product<kLogs>(d, scale, hn::LoadU(d, e + j)), orders, f);
       for (int a = 0; a < orders; ++a) {
         hn::StoreU(f[a], d, out[a] + static_cast<std::ptrdiff_t>(i) * ld + j);
       }
@@ -103,8 +111,9 @@ void DerivativeRows(int nodes, const double* s, int ld, const double* e, int ord
   }
 }
 
-void DerivativeSum(int nodes, const double* s, const double* weight, int ld, const double* e,
-                   int orders, double* const* out) {
+template <bool kLogs>
+void DerivativeSumOf(int nodes, const double* s, const double* weight, int ld, const double* e,
+                     int orders, double* const* out) {
   const D d;
   const int N = static_cast<int>(hn::Lanes(d));
   for (int j = 0; j < ld; j += N) {
@@ -112,12 +121,23 @@ void DerivativeSum(int nodes, const double* s, const double* weight, int ld, con
     const V at = hn::LoadU(d, e + j);
     for (int i = 0; i < nodes; ++i) {
       V f[5];
-      Derivatives(d, hn::Mul(hn::Set(d, s[i]), at), 5, f);
+      Derivatives(d, Product<kLogs>(d, hn::Set(d, s[i]), at), 5, f);
       const V w = hn::Set(d, weight[i]);
       HWY_UNROLL(5) for (int a = 0; a < 5; ++a) sum[a] = hn::MulAdd(w, f[a], sum[a]);
     }
     for (int a = 0; a < orders; ++a) hn::StoreU(sum[a], d, out[a] + j);
   }
+}
+
+void DerivativeRows(Given given, int nodes, const double* s, int ld, const double* e, int orders,
+                    double* const* out) {
+  (given == Given::logs ? DerivativeRowsOf<true> : DerivativeRowsOf<false>)(nodes, s, ld, e, orders,
+                                                                            out);
+}
+void DerivativeSum(Given given, int nodes, const double* s, const double* weight, int ld,
+                   const double* e, int orders, double* const* out) {
+  (given == Given::logs ? DerivativeSumOf<true> : DerivativeSumOf<false>)(nodes, s, weight, ld, e,
+                                                                          orders, out);
 }
 
 void Contract(int first, int step, int rows, int ld, const PairTables<double>& t,
@@ -189,13 +209,13 @@ void multiply(int rows, int inner, int ld, Strided<double> a, const double* b, d
               std::ptrdiff_t out_row) {
   HWY_DYNAMIC_DISPATCH(Multiply)(rows, inner, ld, a, b, out, out_row);
 }
-void derivative_rows(int nodes, const double* s, int ld, const double* e, int orders,
+void derivative_rows(Given given, int nodes, const double* s, int ld, const double* e, int orders,
                      double* const* out) {
-  HWY_DYNAMIC_DISPATCH(DerivativeRows)(nodes, s, ld, e, orders, out);
+  HWY_DYNAMIC_DISPATCH(DerivativeRows)(given, nodes, s, ld, e, orders, out);
 }
-void derivative_sum(int nodes, const double* s, const double* weight, int ld, const double* e,
-                    int orders, double* const* out) {
-  HWY_DYNAMIC_DISPATCH(DerivativeSum)(nodes, s, weight, ld, e, orders, out);
+void derivative_sum(Given given, int nodes, const double* s, const double* weight, int ld,
+                    const double* e, int orders, double* const* out) {
+  HWY_DYNAMIC_DISPATCH(DerivativeSum)(given, nodes, s, weight, ld, e, orders, out);
 }
 void contract(int first, int step, int rows, int ld, const PairTables<double>& tables,
               const double* weight, double* out) {

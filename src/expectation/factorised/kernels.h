@@ -13,6 +13,8 @@
 namespace headflow::factorised {
 
 inline constexpr double kLargestExponent = 700.0;
+/// Logarithms beyond this in size have exponentials that over- or underflow, nearly.
+inline constexpr double kLargestLog = 690.0;
 
 /// Rows are padded to this many numbers.
 inline int padded(int n) { return (n + 7) / 8 * 8; }
@@ -29,13 +31,17 @@ struct Strided {
 void multiply(int rows, int inner, int ld, Strided<double> a, const double* b, double* out,
               std::ptrdiff_t out_row);
 
-/// d^a/dt^a exp(-e^t) at e^t = e[j] s[i], for a < orders <= 5: out[a][i][j].
-void derivative_rows(int nodes, const double* s, int ld, const double* e, int orders,
+/// Where e^t is a product of two exponentials: of these, or, with `logs`, of their logarithms,
+/// which costs one more exponential and cannot over- or underflow.
+enum class Given { exponentials, logs };
+
+/// d^a/dt^a exp(-e^t) at e^t = e[j] s[i] (t = e[j] + s[i]), for a < orders <= 5: out[a][i][j].
+void derivative_rows(Given given, int nodes, const double* s, int ld, const double* e, int orders,
                      double* const* out);
 
 /// One row, summed over nodes with weights: out[a][j] = sum_i weight_i d^a f at (i, j).
-void derivative_sum(int nodes, const double* s, const double* weight, int ld, const double* e,
-                    int orders, double* const* out);
+void derivative_sum(Given given, int nodes, const double* s, const double* weight, int ld,
+                    const double* e, int orders, double* const* out);
 
 /// out_k = x^(L-1-k), k = 0, 1, 2, of n positive numbers (clamped at 1e-300 from below).
 void token_powers(int n, double tokens, const double* x, double* p1, double* p2, double* p3);
@@ -54,6 +60,12 @@ struct PairTables {
 ///   out = { mean_I, mean_J, variance_I, variance_J, covariance }
 void contract(int first, int step, int rows, int ld, const PairTables<double>& tables,
               const double* weight, double* out);
+
+inline Dual product_of(Given given, const Dual& s, double e) {
+  if (given == Given::exponentials) return s * e;
+  const Dual t = s + e;
+  return t.value < kLargestLog ? exp(t) : Dual(std::exp(kLargestLog));
+}
 
 inline void derivatives(const Dual& y_in, Dual* f) {
   const Dual y = y_in.value < kLargestExponent ? y_in : Dual(kLargestExponent);
@@ -78,24 +90,24 @@ inline void multiply(int rows, int inner, int ld, Strided<Dual> a, const Dual* b
   }
 }
 
-inline void derivative_rows(int nodes, const Dual* s, int ld, const double* e, int orders,
-                            Dual* const* out) {
+inline void derivative_rows(Given given, int nodes, const Dual* s, int ld, const double* e,
+                            int orders, Dual* const* out) {
   for (int i = 0; i < nodes; ++i) {
     for (int j = 0; j < ld; ++j) {
       Dual f[5];
-      derivatives(s[i] * e[j], f);
+      derivatives(product_of(given, s[i], e[j]), f);
       for (int a = 0; a < orders; ++a) out[a][static_cast<std::ptrdiff_t>(i) * ld + j] = f[a];
     }
   }
 }
 
-inline void derivative_sum(int nodes, const Dual* s, const double* weight, int ld, const double* e,
-                           int orders, Dual* const* out) {
+inline void derivative_sum(Given given, int nodes, const Dual* s, const double* weight, int ld,
+                           const double* e, int orders, Dual* const* out) {
   for (int j = 0; j < ld; ++j) {
     for (int a = 0; a < orders; ++a) out[a][j] = 0.0;
     for (int i = 0; i < nodes; ++i) {
       Dual f[5];
-      derivatives(s[i] * e[j], f);
+      derivatives(product_of(given, s[i], e[j]), f);
       for (int a = 0; a < orders; ++a) out[a][j] += f[a] * weight[i];
     }
   }

@@ -49,7 +49,7 @@ NodeDensity::NodeDensity(int tokens, Rule ordinary, Rule relevant, double sink)
   for (const Rule* law : {&ordinary_, &relevant_}) {
     double total = 0, mean = 0, square = 0;
     for (std::size_t i = 0; i < law->x.size(); ++i) {
-      const double x = std::log(law->x[i]), w = law->w[i];
+      const double x = law->x[i], w = law->w[i];
       smallest = std::min(smallest, x);
       largest = std::max(largest, x);
       total += w;
@@ -59,24 +59,32 @@ NodeDensity::NodeDensity(int tokens, Rule ordinary, Rule relevant, double sink)
     mean /= total;
     deviation_ = std::max(deviation_, std::sqrt(std::max(0.0, square / total - mean * mean)));
   }
-  largest = std::max(largest, sink_ > 0 ? std::log(sink_) : largest);
+  largest = std::max(largest, sink_);
   low_ = -largest - std::log(double(L_) + 1) - 60;
   high_ = -smallest + 5;
+  moderate_ = std::max(std::abs(low_), std::abs(high_)) < kLargestLog;
+  if (!moderate_) return;
+  for (Rule* law : {&ordinary_, &relevant_}) {
+    for (double& x : law->x) x = std::exp(x);
+  }
 }
 
 void NodeDensity::operator()(const std::vector<double>& u, std::vector<double>& survival,
                              std::vector<double>& density) const {
   const int n = static_cast<int>(u.size()), ld = padded(n);
   std::vector<double> e(at(ld), 0.0), g0(at(ld)), k0(at(ld)), g1(at(ld)), k1(at(ld));
-  for (int i = 0; i < n; ++i) e[at(i)] = std::exp(u[at(i)]);
+  for (int i = 0; i < n; ++i) e[at(i)] = moderate_ ? std::exp(u[at(i)]) : u[at(i)];
   double* out0[2] = {g0.data(), k0.data()};
   double* out1[2] = {g1.data(), k1.data()};
-  derivative_sum(ordinary_.size(), ordinary_.x.data(), ordinary_.w.data(), ld, e.data(), 2, out0);
-  derivative_sum(relevant_.size(), relevant_.x.data(), relevant_.w.data(), ld, e.data(), 2, out1);
+  const Given given = moderate_ ? Given::exponentials : Given::logs;
+  derivative_sum(given, ordinary_.size(), ordinary_.x.data(), ordinary_.w.data(), ld, e.data(), 2,
+                 out0);
+  derivative_sum(given, relevant_.size(), relevant_.x.data(), relevant_.w.data(), ld, e.data(), 2,
+                 out1);
   survival.resize(u.size());
   density.resize(u.size());
   for (std::size_t i = 0; i < u.size(); ++i) {
-    const double sink = std::min(e[i] * sink_, kLargestExponent);
+    const double sink = std::min(std::exp(std::min(u[i] + sink_, kLargestLog)), kLargestExponent);
     const double others = std::exp((L_ - 2.0) * std::log(std::max(g0[i], 1e-300)) - sink);
     survival[i] = g1[i] * g0[i] * others;
     density[i] = (-k1[i] * g0[i] - (L_ - 1.0) * k0[i] * g1[i] + sink * g1[i] * g0[i]) * others;
@@ -101,18 +109,30 @@ Rule gauss_nodes(const NodeDensity& law, int n, double digits) {
   return rule;
 }
 
-Rule trapezoid_nodes(const NodeDensity& law, double digits) {
+Rule trapezoid_nodes(const NodeDensity& law, double digits, int most) {
   const Quantiles q = quantiles(law, 0.1 * std::exp(-digits));
   const double stretch = law.deviation() < 4 ? 0.3 : 0.0;
   const auto u_of = [&](double t) { return t - stretch * std::exp(q.tenth - t); };
-  double from = q.tenth;
-  while (u_of(from) > q.low) from -= 0.01;
+  double from = std::min(q.low, q.tenth);  // u_of(from) <= q.low
+  for (double above = q.tenth; stretch > 0 && above - from > 0.01;) {
+    const double half = (from + above) / 2;
+    (u_of(half) > q.low ? above : from) = half;
+  }
   const double step = std::min(1.05, 9.8 / digits);
+  if (!((q.high - from) / step < most)) return {};
   const int n = static_cast<int>(std::ceil((q.high - from) / step)) + 1;
+  std::vector<double> u, survival, density;
+  const std::vector<double> t = linspace(from, q.high, n);
+  for (const double x : t) u.push_back(u_of(x));
+  constexpr int kFew = 128;  // without room for gaps
+  if (n > kFew) law(u, survival, density);
+  const double least = 1e-3 * std::exp(-digits) / n;
   Rule rule;
-  for (const double t : linspace(from, q.high, n)) {
-    rule.x.push_back(u_of(t));
-    rule.w.push_back((q.high - from) / (n - 1) * (1 + stretch * std::exp(q.tenth - t)));
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    const double w = (q.high - from) / (n - 1) * (1 + stretch * std::exp(q.tenth - t[i]));
+    if (n > kFew && w * density[i] < least) continue;
+    rule.x.push_back(u[i]);
+    rule.w.push_back(w);
   }
   return rule;
 }

@@ -11,7 +11,7 @@ namespace headflow::factorised {
 /// in u resemble its density.
 class NodeDensity {
  public:
-  /// The laws of e^score as discrete measures; `sink` is e^b or 0.
+  /// The laws of a token's score as discrete measures; `sink` is b, or minus infinity.
   NodeDensity(int tokens, Rule ordinary, Rule relevant, double sink);
 
   double low() const { return low_; }  ///< U is in [low, high] but for e^(-60)
@@ -24,9 +24,10 @@ class NodeDensity {
 
  private:
   int L_;
-  Rule ordinary_, relevant_;
+  Rule ordinary_, relevant_;  // of the score, or of e^score if these are moderate
   double sink_;
   double low_, high_, deviation_;
+  bool moderate_;
 };
 
 /// Gauss rule of n nodes for int F(u) du, exact when F / density is a polynomial of low degree in
@@ -35,7 +36,8 @@ Rule gauss_nodes(const NodeDensity& law, int n, double digits);
 
 /// Trapezoid rule, which converges exponentially whatever the shape: nearly collinear heads of
 /// large variance make the integrand a ridge in (u, u'). Below the tenth percentile, where the
-/// law is e^u, the variable is stretched, u = t - stretch e^(start - t).
-Rule trapezoid_nodes(const NodeDensity& law, double digits);
+/// law is e^u, the variable is stretched, u = t - stretch e^(start - t). Nodes in gaps of the law
+/// (components far apart) are left out. Empty if it takes more than `most` nodes, gaps included.
+Rule trapezoid_nodes(const NodeDensity& law, double digits, int most);
 
 }  // namespace headflow::factorised

@@ -19,22 +19,29 @@ struct LossAndBars {
   TokenLaws<S> laws;
   std::vector<S> b;
   S v = 0.0;
+  /// How far exact sum rules (the weights of a head, and of a pair of heads, sum to one) are
+  /// missed, in units of the loss; only if asked for. It sees nodes that are in the wrong place,
+  /// where the difference to another rule that fails alike does not.
+  double defect = 0;
 };
 
 class Quadrature {
  public:
   virtual ~Quadrature() = default;
   virtual void evaluate(const TokenLaws<double>& laws, const std::vector<double>& b, double v,
-                        LossAndBars<double>& out) = 0;
+                        bool with_defect, LossAndBars<double>& out) = 0;
   /// With tangents: Hessian-vector products.
   virtual void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& b, Dual v,
                         LossAndBars<Dual>& out) = 0;
   /// The largest variance of a score that the nodes do not see, because it has appeared in a
   /// direction that had none where they were placed. The loss errs by about as much.
   virtual double unseen_variance(const TokenLaws<double>& /*laws*/) const { return 0; }
-  /// Values of the integrand in one evaluation.
+  /// Values of integrands in one evaluation, tables included: what it costs.
   virtual std::int64_t nodes() const = 0;
 };
+
+/// Values of integrands in an evaluation, a second or two.
+inline constexpr double kMostWork = 4e8;
 
 /// What a quadrature is made for.
 struct QuadratureProblem {
@@ -42,10 +49,12 @@ struct QuadratureProblem {
   bool sink;  ///< softmax-1: e^b in the denominator, scale v
   const SignalComponents* signal;
   const Workers* workers;
+  double most_work = kMostWork;  ///< values of integrands in one evaluation
 };
 
 /// Softmax and softmax-1 (heads.cc), B-softmax (joint.cc), near one point, with errors of about
-/// e^(-digits). Null if that takes more nodes than `kMostNodes`.
+/// e^(-digits). Null if that takes more work than the problem allows, or
+/// too much memory.
 std::unique_ptr<Quadrature> heads_quadrature(const QuadratureProblem& problem,
                                              const TokenLaws<double>& laws,
                                              const std::vector<double>& b, double digits);

@@ -76,6 +76,12 @@ double resolved_frequency(double digits) {
   return w;
 }
 
+double normal_rule_size(double sigma, double digits) {
+  if (sigma < 2 && gauss_hermite_size(sigma, digits) <= kMostGaussHermite) return kMostGaussHermite;
+  const double wave = std::max(std::sqrt(2 * digits), sigma * resolved_frequency(digits));
+  return (std::sqrt(2 * digits) + 0.3) * wave / std::numbers::pi + 1;
+}
+
 Rule normal_rule(double sigma, double digits) {
   const int gauss = gauss_hermite_size(sigma, digits);
   const double reach = std::sqrt(2 * digits) + 0.3;

@@ -36,6 +36,9 @@ double resolved_frequency(double digits);
 /// Gauss-Hermite for small sigma, the trapezoid rule for large.
 Rule normal_rule(double sigma, double digits);
 
+/// How many nodes that rule has, and the trapezoid rule, nearly; infinite for an infinite sigma.
+double normal_rule_size(double sigma, double digits);
+
 /// Gauss rule of n nodes for the measure sum_i w_i delta_{x_i}, by Lanczos.
 Rule gauss_of_measure(const std::vector<double>& x, const std::vector<double>& w, int n);
 

@@ -152,7 +152,10 @@ NodeSet to_nodes(const Points& points) {
 NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
   const int r = static_cast<int>(scales.size());
   std::vector<Rule> rules;
-  for (const double s : scales) rules.push_back(normal_rule(s, digits));
+  for (const double s : scales) {
+    if (!(normal_rule_size(s, digits) < static_cast<double>(most))) return {};
+    rules.push_back(normal_rule(s, digits));
+  }
 
   // The first `large` directions as a tensor product, the others together by a cubature.
   double best = HUGE_VAL;

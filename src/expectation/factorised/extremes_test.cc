@@ -1,0 +1,172 @@
+// The factorised engine at extreme points: right, or refused, never wrong with a small error.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "expectation/factorised/factorised.h"
+#include "expectation/monte_carlo.h"
+#include "support/problems.h"
+
+namespace headflow {
+namespace {
+
+using factorised::LossAndBars;
+using factorised::Parameters;
+using factorised::Quadrature;
+using factorised::QuadratureProblem;
+using factorised::SignalComponents;
+using factorised::TokenLaws;
+using testing::row;
+
+ProblemOptions flipping(const std::string& activation, int L, double nu1, double nu2) {
+  ProblemOptions options = testing::problem_options(activation, "flipping", L, 2, 2);
+  options.prior_parameters["nu"] = row({nu1, nu2});
+  return options;
+}
+
+Point point_of(std::initializer_list<double> m, double R, std::initializer_list<double> b) {
+  const auto heads = static_cast<int>(b.size());
+  Point point = Point::zero(heads, static_cast<int>(m.size()) / heads);
+  std::copy(m.begin(), m.end(), point.m.data());
+  std::copy(b.begin(), b.end(), point.b.data());
+  point.R = R * Matrix::Identity(heads, heads);
+  point.v = 1.0;
+  return point;
+}
+
+EngineOptions options_of(const std::string& engine, std::int64_t samples = 0) {
+  EngineOptions options;
+  options.engine = engine;
+  options.samples = samples;
+  options.threads = 1;
+  return options;
+}
+
+Evaluation evaluation(const Problem& problem, const EngineOptions& options, const Point& point) {
+  Evaluation out;
+  make_engine(problem, options)->evaluate(point, {.gradient_error = true}, out);
+  return out;
+}
+
+/// The engine agrees with Monte Carlo within its error and five standard errors (false alarms:
+/// 6e-7 for the loss), or refuses. Returns whether it answered.
+bool agrees_or_refuses(const Problem& problem, const Point& point) {
+  Evaluation exact;
+  try {
+    exact = evaluation(problem, options_of("factorised"), point);
+  } catch (const Error&) {
+    return false;
+  }
+  const Evaluation sampled = evaluation(problem, options_of("mc", 20'000), point);
+  EXPECT_NEAR(exact.loss, sampled.loss, exact.loss_error + 5 * sampled.loss_error + 3e-4);
+  return true;
+}
+
+TEST(FactorisedExtremes, CommonShiftOfBChangesNothing) {
+  const Problem problem(flipping("b-softmax", 4, 2, 2));
+  const Point plain = point_of({1, 0.5, 1, -0.5}, 1, {0.3, -0.2});
+  const Evaluation expected = evaluation(problem, options_of("factorised"), plain);
+  for (const double shift : {-3000.0, -800.0, 650.0, 800.0, 1e6}) {
+    Point shifted = plain;
+    shifted.b.array() += shift;
+    const Evaluation found = evaluation(problem, options_of("factorised"), shifted);
+    EXPECT_NEAR(found.loss, expected.loss, 1e-9) << shift;
+    EXPECT_LT((found.grad.m - expected.grad.m).cwiseAbs().maxCoeff(), 1e-8) << shift;
+    EXPECT_LT(found.loss_error, 1e-6);
+  }
+}
+
+TEST(FactorisedExtremes, SeparatedComponents) {
+  // One head sees theta clearly and wins: no loss is left.
+  const Problem clear(flipping("b-softmax", 4, 2500, 0));
+  const Evaluation none =
+      evaluation(clear, options_of("factorised"), point_of({20, 0, 20, 0}, 0, {0, 0}));
+  EXPECT_NEAR(none.loss, 0, 1e-6);
+  EXPECT_LT(none.loss_error, 1e-6);
+
+  // Sinks as high as the signal.
+  const Problem sinks(flipping("softmax-1", 4, 1e6, 0));
+  EXPECT_TRUE(agrees_or_refuses(sinks, point_of({1, 0.5, 1, -0.5}, 1, {900, 1000})));
+  EXPECT_TRUE(agrees_or_refuses(sinks, point_of({1, 0.5, 1, -0.5}, 1, {1001, 999})));
+  // Scores of components that are thousands apart.
+  for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
+    const Problem apart(flipping(activation, 5, 1e6, 1e6));
+    agrees_or_refuses(apart, point_of({1, 0.5, 1, -0.5}, 1, {0, 100}));
+    agrees_or_refuses(apart, point_of({3, -2, 0.5, 0.1}, 0.1, {0, -100}));
+  }
+}
+
+TEST(FactorisedExtremes, LargeVariances) {
+  ProblemOptions options = testing::problem_options("softmax", "flipping", 100, 1, 2);
+  const Problem one(options);
+  EXPECT_TRUE(agrees_or_refuses(one, point_of({30, 0}, 1, {0})));
+  EXPECT_TRUE(agrees_or_refuses(one, point_of({150, 20}, 1, {0})));
+  agrees_or_refuses(one, point_of({1000, 0}, 1, {0}));
+  for (const char* activation : {"softmax-1", "b-softmax"}) {
+    const Problem two(flipping(activation, 10, 2, 2));
+    agrees_or_refuses(two, point_of({40, 10, -20, 5}, 1, {3, -3}));
+    agrees_or_refuses(two, point_of({300, 10, -200, 5}, 0, {300, -300}));
+  }
+}
+
+TEST(FactorisedExtremes, TooLargeIsRefused) {
+  for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
+    for (const double size : {1e4, 1e10, 1e100, 1e200}) {
+      const Problem problem(flipping(activation, 4, 2, 2));
+      const Point point = point_of({size, 0, 0, size}, 1, {0, 0});
+      EXPECT_THROW(evaluation(problem, options_of("factorised"), point), Error) << size;
+    }
+  }
+}
+
+TEST(FactorisedExtremes, NothingThatIsNotFinite) {
+  const Problem problem(flipping("softmax-1", 4, 2, 2));
+  Point point = point_of({1, 0.5, 1, -0.5}, 1, {0, 0});
+  point.v = 1e200;
+  for (const std::string engine : {"factorised", "qmc", "mc"}) {
+    EXPECT_THROW(evaluation(problem, options_of(engine), point), NotFinite) << engine;
+  }
+  EngineOptions options = options_of("auto");
+  EXPECT_THROW(make_engine(problem, options, {&point, false}), Error);
+}
+
+/// Quadratures see nodes that are in the wrong place, by sum rules that hold at any point.
+TEST(FactorisedExtremes, MisplacedNodesAreSeen) {
+  for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
+    const Problem problem(flipping(activation, 5, 2, 2));
+    const auto& prior = dynamic_cast<const GaussianMixture&>(problem.prior());
+    const SignalComponents signal(prior);
+    const Workers workers(1);
+    const Factorisation kind = problem.activation().info().factorisation;
+    const QuadratureProblem shape{5,       2,        kind == Factorisation::heads_with_sink,
+                                  &signal, &workers, factorised::kMostWork};
+    const auto laws_at = [&](double scale, double shift) {
+      Parameters<double> at;
+      at.H = at.F = 2;
+      at.m = {scale, 0.5 * scale, scale, -0.5 * scale};
+      at.R = {scale, 0, 0, scale};
+      TokenLaws<double> laws;
+      factorised::token_laws(signal, at, laws);
+      for (double& mean : laws.mu) mean += shift;
+      return laws;
+    };
+    const std::vector<double> b = {0.5, 0.1};
+    const TokenLaws<double> here = laws_at(1, 0), wider = laws_at(4, 0), shifted = laws_at(1, 8);
+    const auto plan =
+        kind == Factorisation::joint ? factorised::joint_quadrature : factorised::heads_quadrature;
+    const std::unique_ptr<Quadrature> nodes = plan(shape, here, b, 18.0);
+    ASSERT_TRUE(nodes);
+    LossAndBars<double> out;
+    nodes->evaluate(here, b, 1.0, true, out);
+    EXPECT_LT(out.defect, 1e-7) << activation;
+    nodes->evaluate(wider, b, 1.0, true, out);
+    EXPECT_GT(out.defect, 1e-3) << activation;
+    nodes->evaluate(shifted, b, 1.0, true, out);
+    EXPECT_GT(out.defect, 1e-3) << activation;
+  }
+}
+
+}  // namespace
+}  // namespace headflow
