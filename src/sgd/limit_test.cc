@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "support/effort.h"
 #include "support/problems.h"
 
 namespace headflow::limit_test {
@@ -60,16 +61,17 @@ TEST(Limit, FirstOrderIsTheMapButForSquaresOfTheRate) {
   const SgdState start = state_with(Matrix::Identity(2, 2), at.m, at.R, at.b, at.v);
   EngineOptions engine;
   engine.engine = "factorised";
-  engine.tolerance = 1e-9;
-  engine.samples = 1 << 10;
+  engine.tolerance = 1e-7;
+  engine.samples = 256;
   engine.threads = 1;
-  const auto off = [&](const char* name, double gamma) {
+  // Distances of first-order and kappa from the map at tau = 1.
+  const auto distances = [&](double gamma) {
     SgdOptions sgd;
     sgd.dim = sgd.batch = 1000;
     sgd.lr = gamma;
-    const std::vector<std::int64_t> steps = {0, std::llround(2.0 / gamma)};
+    const std::vector<std::int64_t> steps = {0, std::llround(1 / gamma)};
     const auto end = [&](const char* which) {
-      const Limit limit = make_limit(options, engine, sgd, start, steps, {which, 1e-9, 1e-11});
+      const Limit limit = make_limit(options, engine, sgd, start, steps, {which, 1e-7, 1e-9});
       Trajectory run;
       integrate_flow(*limit.engine, limit.start, limit.flow, run);
       const Point& last = run.point.back();
@@ -77,12 +79,12 @@ TEST(Limit, FirstOrderIsTheMapButForSquaresOfTheRate) {
       out << last.m.reshaped(), last.q().reshaped(), last.v;
       return out;
     };
-    return (end(name) - end("map")).norm();
+    const Vector map = end("map");
+    return std::pair{(end("first-order") - map).norm(), (end("kappa") - map).norm()};
   };
-  const double first = std::log2(off("first-order", 0.2) / off("first-order", 0.1)),
-               kappa = std::log2(off("kappa", 0.2) / off("kappa", 0.1));
-  EXPECT_NEAR(first, 2.0, 0.25);
-  EXPECT_NEAR(kappa, 1.0, 0.25);
+  const auto coarse = distances(0.25), fine = distances(0.125);
+  EXPECT_NEAR(std::log2(coarse.first / fine.first), 2.0, 0.35);
+  EXPECT_NEAR(std::log2(coarse.second / fine.second), 1.0, 0.35);
 }
 
 struct Mean {
@@ -113,6 +115,7 @@ Mean mean_over_runs(const std::vector<std::vector<SgdRecord>>& recorded) {
 // 24 runs from one start, lr = 0.2, batch = D = 1000. False alarms: 12 numbers at 4 standard errors
 // of 24 runs, Student's t: 12 x 6e-4 = 0.7 %, for this seed none. Control: gradient flow.
 TEST(Limit, SgdIsCentredOnTheMapNotOnTheFlow) {
+  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "10^6 samples";
   const ProblemOptions options = testing::problem_options("softmax-1", "flipping", 5, 2, 2);
   const Problem problem(options);
   Matrix m(2, 2), R(2, 2);
