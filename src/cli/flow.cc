@@ -19,13 +19,13 @@ namespace {
 int run_flow(Invocation& call) {
   Session& session = call.session;
   session.flow.check();
-  settle_start(session, call.quiet);
-  const Problem problem(session.problem);
-  const Point start = session.flow_start(problem);
   if (session.output.empty() && !call.json) {
     throw Error("flow: nothing to do with the result; give --output FILE.nc or --json");
   }
   if (!session.output.empty()) check_writable(session.output);
+  settle_start(session, call.quiet);
+  const Problem problem(session.problem);
+  const Point start = session.flow_start(problem);
   check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
   const std::unique_ptr<Engine> engine =

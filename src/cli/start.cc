@@ -46,7 +46,9 @@ std::vector<std::string> remarks_on_start(const Session& session) {
 
 void settle_start(Session& session, bool quiet) {
   const std::vector<std::string> notes = remarks_on_start(session);
-  print_note(session.take_recorded_start(), quiet);
+  const std::string note = session.take_recorded_start();
+  static_cast<void>(Problem(session.problem));  // what is wrong is said alone
+  print_note(note, quiet);
   if (quiet) return;
   if (!session.taken_from.empty()) fmt::print(stderr, "starting from {}\n", session.taken_from);
   for (const std::string& note : notes) fmt::print(stderr, "headflow: note: {}\n", note);

@@ -215,7 +215,7 @@ class Verify(CommandLine):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Lemma A.3", done.stdout)
         self.assertIn("all as expected", done.stdout)
-        self.assertEqual(len(json.loads(path.read_text())["rows"]), 3)
+        self.assertEqual(len(json.loads(path.read_text())["rows"]), 6)
 
     def test_unknown_statement(self):
         done = run("verify", "--only", "V.7")
