@@ -61,7 +61,7 @@ TEST(Interruption, EveryEngine) {
 
 /// Questions come often: many in one evaluation, however long its samples are.
 TEST(Interruption, OftenEnough) {
-  const Problem long_one = problem_of("softmax", 100'000);
+  const Problem long_one = problem_of("softmax", 40'000);
   for (const std::string name : {"qmc", "mc"}) {
     std::atomic<int> asked = 0;
     EngineOptions options = testing::engine_options(64, 1);
