@@ -100,12 +100,12 @@ std::vector<Claim> spare_heads_claims(Effort effort) {
   std::vector<Claim> out;
   for (const int heads : {1, 2, 3, 4}) {
     out.push_back({"Claim plateau", fmt::format("F = 2, H = {}", heads), 1.0 * heads,
-                   [=] { return plateau(2, 4, heads, 1, quick ? 200 : 1000); }});
+                   [=] { return plateau(2, 4, heads, 1, quick ? 500 : 1000); }});
   }
   for (const int heads : {2, 3, 4}) {
     out.push_back({"Claim plateau", fmt::format("F = 3, H = {}", heads),
                    heads == 4 ? (quick ? 10.0 : 40.0) : 4.0, [=] {
-                     return plateau(3, 10, heads, heads == 4 ? 0.1 : 1, quick ? 200 : 1000);
+                     return plateau(3, 10, heads, heads == 4 ? 0.1 : 1, quick ? 500 : 1000);
                    }});
   }
   for (const char* prior : {"flipping", "gaussian"}) {

@@ -275,7 +275,7 @@ std::vector<Claim> training_claims(Effort effort) {
        }},
       {"Claim order signs softmax F = 3", "F = 3", quick ? 8.0 : 30.0,
        [=] {
-         return quick ? order_and_signs("softmax", 5, 8, 3, 20, 8, 5000, 1, 1e-4)
+         return quick ? order_and_signs("softmax", 5, 8, 3, 20, 6, 1e4, 1, 1e-4)
                       : order_and_signs("softmax", 5, 8, 3, 20, 1, 1e5, 1, 1e-6);
        }},
       {"Claim order signs softmax-1", "F = 2", quick ? 3.0 : 8.0,
