@@ -1,7 +1,7 @@
 #pragma once
 
-// Checksums of stored files: 64-bit FNV-1a, h <- (h xor byte) * 1099511628211 (mod 2^64). Every step
-// is one to one, so that one changed byte, or any change within one number, is always noticed;
+// Checksums of stored files: 64-bit FNV-1a, h <- (h xor byte) * 1099511628211 (mod 2^64). Every
+// step is one to one, so that one changed byte, or any change within one number, is always noticed;
 // others escape with probability 2^-64. It is no protection against forgery.
 
 #include <cstddef>
