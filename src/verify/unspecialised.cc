@@ -45,7 +45,7 @@ Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uin
 std::vector<Row> unspecialised_phase(const char* activation, std::uint64_t number, Effort effort) {
   const ProblemOptions options = setting(activation, "flipping", 10, 2, 2, {2, 2});
   const Problem problem(options);
-  const int runs = by(effort, 28, 60);
+  const int runs = by(effort, 60, 60);
   std::vector<double> log_D;
   std::vector<Measured> time, apart, across, biases;
   std::uint64_t seed = 600 + 10 * number;

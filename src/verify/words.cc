@@ -14,11 +14,29 @@
 namespace headflow {
 namespace {
 
-FixedPoint trained(const ProblemOptions& options, std::uint64_t seed = 1) {
+FixedPoint trained(const ProblemOptions& options, double gradient = 1e-6) {
   const Problem problem(options);
   FixedPointOptions end;
-  end.gradient = 1e-6;
-  return find_fixed_point(problem, on_one_core(1e-6), initial_point(problem, 0.01, seed), end);
+  end.gradient = gradient;
+  return find_fixed_point(problem, on_one_core(1e-6), initial_point(problem, 0.01, 1), end);
+}
+
+/// The loss where the flow has all but come to rest (heads of softmax grow for ever, ever more
+/// slowly), and what the last third of the gradient changed.
+std::pair<double, double> loss_at_rest(const ProblemOptions& options) {
+  const Problem problem(options);
+  const Point start = initial_point(problem, 0.01, 1);
+  double loss[2] = {};
+  for (const int i : {0, 1}) {
+    FlowOptions flow;
+    flow.time = 1e5;
+    flow.outputs = 1;
+    flow.gradient_tolerance = i == 0 ? 3e-3 : 1e-3;
+    Trajectory run;
+    integrate_flow(*make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, run);
+    loss[i] = run.loss.back();
+  }
+  return {loss[1], std::abs(loss[1] - loss[0])};
 }
 
 /// A statement in words, as an equality within what the words could mean, that does not hold.
@@ -54,14 +72,14 @@ std::vector<Row> similar_over_strengths() {
 std::vector<Row> close_performances() {
   std::vector<Row> rows;
   for (const double nu : {1.0, 4.0}) {
-    const FixedPoint softmax = trained(setting("softmax", "flipping", 5, 4, 2, {nu, nu}));
-    const FixedPoint other = trained(setting("softmax-1", "flipping", 5, 4, 2, {nu, nu}));
-    Row row = not_so("Claim close",
-                     "flipping spike: softmax and softmax-1 are close: ratio of their losses",
-                     fmt::format("flipping, L 5, H 4, F 2, nu {}: {:.4f} and {:.4f}", nu,
-                                 softmax.loss, other.loss),
-                     1, 0.1, softmax.loss / other.loss,
-                     (softmax.loss_error + other.loss_error) / other.loss, "refinement difference");
+    const auto [softmax, left] = loss_at_rest(setting("softmax", "flipping", 5, 4, 2, {nu, nu}));
+    const auto [other, other_left] =
+        loss_at_rest(setting("softmax-1", "flipping", 5, 4, 2, {nu, nu}));
+    Row row = not_so(
+        "Claim close", "flipping spike: softmax and softmax-1 are close: ratio of their losses",
+        fmt::format("flipping, L 5, H 4, F 2, nu {}: {:.4f} and {:.4f}", nu, softmax, other), 1,
+        0.1, softmax / other, (left + other_left) / other,
+        "what the last third of the gradient changed");
     if (nu < 4) {  // for weak signals the words hold
       row.expected_instead.reset();
       row.smallest_wrong = 0.8;
