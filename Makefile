@@ -4,6 +4,7 @@ PYTHON ?= /usr/bin/python3
 RESULTS ?= out/paper
 TEST_BUILD ?= build-test
 ONE_TARGET ?= ON
+SANITIZE_ALL ?= OFF
 export HEADFLOW_TEST_EFFORT
 PREFIX ?= /usr/local
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
@@ -31,12 +32,12 @@ test: ## build and run the tests, statistics thinned; then once more with saniti
 	@cmake -S . -B $(TEST_BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADFLOW_TESTS=ON -DHEADFLOW_ONE_TARGET=$(ONE_TARGET) > /dev/null
 	@cmake --build $(TEST_BUILD)
 	@ctest --test-dir $(TEST_BUILD) --output-on-failure -j 2
-	@cmake --preset sanitize > /dev/null
+	@cmake --preset sanitize -DHEADFLOW_SANITIZE_ALL=$(SANITIZE_ALL) > /dev/null
 	@cmake --build --preset sanitize
 	@ctest --preset sanitize -j 2
 
 test-all: ## every test at full strength, every instruction set, every figure: an hour
-	@$(MAKE) test TEST_BUILD=$(TEST_BUILD)-all ONE_TARGET=OFF HEADFLOW_TEST_EFFORT=full
+	@$(MAKE) test TEST_BUILD=$(TEST_BUILD)-all ONE_TARGET=OFF SANITIZE_ALL=ON HEADFLOW_TEST_EFFORT=full
 
 bench: ## measure against PyTorch and the machine's limits; rewrites docs/performance.md
 	@scripts/install-packages build draw bench
