@@ -4,6 +4,7 @@ PYTHON ?= /usr/bin/python3
 RESULTS ?= out/paper
 TEST_BUILD ?= build-test
 ONE_TARGET ?= ON
+TEST_FLAGS ?= -O2 -DNDEBUG
 SANITIZE_ALL ?= OFF
 export HEADFLOW_TEST_EFFORT
 PREFIX ?= /usr/local
@@ -29,7 +30,8 @@ install: build ## install the program, figures, configurations, manual page and 
 
 test: ## build and run the tests, statistics thinned; then once more with sanitizers
 	@scripts/install-packages build draw test
-	@cmake -S . -B $(TEST_BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADFLOW_TESTS=ON -DHEADFLOW_ONE_TARGET=$(ONE_TARGET) > /dev/null
+	@cmake -S . -B $(TEST_BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="$(TEST_FLAGS)" \
+	  -DHEADFLOW_TESTS=ON -DHEADFLOW_ONE_TARGET=$(ONE_TARGET) > /dev/null
 	@cmake --build $(TEST_BUILD)
 	@ctest --test-dir $(TEST_BUILD) --output-on-failure -j 2
 	@cmake --preset sanitize -DHEADFLOW_SANITIZE_ALL=$(SANITIZE_ALL) > /dev/null
@@ -37,7 +39,7 @@ test: ## build and run the tests, statistics thinned; then once more with saniti
 	@ctest --preset sanitize -j 2
 
 test-all: ## every test at full strength, every instruction set, every figure: an hour
-	@$(MAKE) test TEST_BUILD=$(TEST_BUILD)-all ONE_TARGET=OFF SANITIZE_ALL=ON HEADFLOW_TEST_EFFORT=full
+	@$(MAKE) test TEST_BUILD=$(TEST_BUILD)-all ONE_TARGET=OFF TEST_FLAGS="-O3 -DNDEBUG" SANITIZE_ALL=ON HEADFLOW_TEST_EFFORT=full
 
 bench: ## measure against PyTorch and the machine's limits; rewrites docs/performance.md
 	@scripts/install-packages build draw bench
