@@ -38,7 +38,7 @@ test: ## build and run the tests, statistics thinned; then once more with saniti
 	@cmake --build --preset sanitize
 	@ctest --preset sanitize -j 2
 
-test-all: ## every test at full strength, every instruction set, every figure: an hour
+test-all: ## every test at full strength, every instruction set, every figure
 	@$(MAKE) test TEST_BUILD=$(TEST_BUILD)-all ONE_TARGET=OFF TEST_FLAGS="-O3 -DNDEBUG" SANITIZE_ALL=ON HEADFLOW_TEST_EFFORT=full
 
 bench: ## measure against PyTorch and the machine's limits; rewrites docs/performance.md
