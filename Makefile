@@ -54,4 +54,4 @@ clean: ## remove what was built
 	@rm -rf build build-bench build-sanitize build-test build-test-all
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\): ## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 16
