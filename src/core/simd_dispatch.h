@@ -5,10 +5,14 @@
 // AVX2 and AVX-512 give the same bits (fused multiply-add, same order of sums);
 // older processors, which lack it, agree to rounding.
 
+#if defined(HEADFLOW_ONE_TARGET) && defined(__x86_64__)  // the baseline is always kept, too
+#undef HWY_BASELINE_TARGETS
+#define HWY_BASELINE_TARGETS HWY_AVX2
+#endif
 #include <hwy/detect_targets.h>
 
 #undef HWY_DISABLED_TARGETS
-#ifdef HEADFLOW_ONE_TARGET  // and the baseline, which Highway always keeps
+#ifdef HEADFLOW_ONE_TARGET
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3)
 #else
 #define HWY_DISABLED_TARGETS HWY_SSSE3
