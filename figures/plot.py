@@ -58,6 +58,8 @@ def main():
         stop(f"{picture}: the folder {picture.parent} does not exist")
     only = [name for name in asked.only.split(",") if name]
     data, kind = read(asked.file)
+    if only and kind != "headflow-sweep":
+        stop(f"--only {asked.only}: chooses among the quantities of a sweep, and {asked.file} is no sweep")
     try:
         figure = DRAW[kind](data, only)
     except plot_sweep.NothingToDraw as nothing:

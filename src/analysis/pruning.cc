@@ -10,7 +10,7 @@
 namespace headflow {
 namespace {
 
-constexpr int kFreshDraws = 4;  // of samples
+constexpr std::uint32_t kDraws = 4;  // of samples
 
 }  // namespace
 
@@ -40,13 +40,13 @@ std::vector<PruningStep> prune(const Problem& problem, const Point& point,
       engine->evaluate(left, {}, e);
       return std::pair(e.loss, e.loss_error);
     }
-    // Heads may have been trained on the first samples, on which they lose too little.
+    // Heads lose too little on the samples that they were trained on.
     double loss = 0, variance = 0;
-    for (int draw = 1; draw <= kFreshDraws; ++draw) {
-      engine->refresh(static_cast<std::uint32_t>(draw));
+    for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
+      engine->refresh(kFreshDraws + draw);
       engine->evaluate(left, {}, e);
-      loss += e.loss / kFreshDraws;
-      variance += e.loss_error * e.loss_error / (kFreshDraws * kFreshDraws);
+      loss += e.loss / kDraws;
+      variance += e.loss_error * e.loss_error / (kDraws * kDraws);
     }
     return std::pair(loss, std::sqrt(variance));
   };

@@ -8,6 +8,7 @@
 #include "cli/json.h"
 #include "core/error.h"
 #include "expectation/check_engine.h"
+#include "experiments/measure_info.h"
 #include "experiments/measures.h"
 #include "io/progress.h"
 
@@ -40,6 +41,12 @@ nlohmann::ordered_json quantity_json(const Quantity& q, std::size_t dimension, s
 int analyse(Invocation& call, const std::vector<std::string>& measures,
             void (*print)(const Quantities&)) {
   Session& session = call.session;
+  for (const Key& key : session.keys.all()) {
+    const std::string name = key.full_name();
+    if (!session.keys.origin(name).starts_with("--")) continue;
+    const std::string why = why_unused(name, measures, session.end_search != "flow");
+    if (!why.empty()) throw Error(fmt::format("{} changes nothing: {}", key.flag(), why));
+  }
   session.flow.check();
   settle_start(session, call.quiet);
   const Problem problem(session.problem);
@@ -53,6 +60,7 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
     measured = measure_task(session, measures, [] { return !interrupted(); });
   }
   if (!measured) throw Interrupted();
+  const bool diverged = find(*measured, "diverged").values[0] == 1.0;
   if (call.json) {
     nlohmann::ordered_json out;
     for (const Quantity& q : *measured) {
@@ -61,10 +69,12 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
     }
     out["seed"] = session.engine.seed;
     fmt::print("{}\n", json_text(out));
-  } else {
+  } else if (!diverged) {
     print(*measured);
   }
-  return kSuccess;
+  if (!diverged) return kSuccess;
+  fmt::print(stderr, "headflow: training diverged: take a smaller flow.step\n");
+  return kDiverged;
 }
 
 void print_end(const Quantities& all) {

@@ -103,6 +103,9 @@ FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOpti
 /// Session::take_recorded_start, and remarks on what was given and is not taken, unless quiet.
 void settle_start(Session& session, bool quiet);
 
+/// Remarks on numbers of [point] that the activation does not have, unless quiet.
+void note_unused_point(const Session& session, bool quiet);
+
 /// Prints a remark, if there is one, to standard error unless quiet.
 void print_note(const std::string& note, bool quiet);
 

@@ -207,7 +207,17 @@ void print_text(const Problem& problem, const HessianResult& result, const std::
 
 int run_hessian(Invocation& call) {
   Session& session = call.session;
+  const bool from_file = !session.flow.init_from.empty();
+  for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
+    if (!session.keys.origin(key).starts_with("--")) continue;
+    if (session.hessian_at == "point" && !from_file) continue;
+    throw Error(fmt::format("{} is not used: the point is {}", key,
+                            session.hessian_at != "point"
+                                ? "hessian.at = " + in_quotes(session.hessian_at)
+                                : "that of flow.init_from"));
+  }
   if (session.hessian_at == "point") {
+    if (!from_file) note_unused_point(session, call.quiet);
     session.flow.check_start();
     print_note(session.take_recorded_start(), call.quiet);
   } else if (session.keys.origin("flow.init_from").starts_with("--")) {

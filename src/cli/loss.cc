@@ -36,12 +36,25 @@ double largest(const Point& error) {
   return std::max({error.m.maxCoeff(), error.R.maxCoeff(), error.b.maxCoeff(), error.v});
 }
 
+/// Samples that all but agree say nothing of what is rarer than they are.
+void note_unseen(const Engine& engine, const Evaluation& result, bool quiet) {
+  constexpr double kUnseen = 3;  // times 1/N: a probability that N samples do not show
+  const double unseen = kUnseen / static_cast<double>(engine.samples());
+  if (engine.tolerance() > 0 || result.loss_error > 1e-3 * unseen) return;
+  print_note(
+      fmt::format("all {} samples agree: what happens with a probability below {:.1g} is not "
+                  "in their error",
+                  engine.samples(), unseen),
+      quiet);
+}
+
 int run_loss(Invocation& call) {
   const Session& session = call.session;
   const Problem problem(session.problem);
   const Point point = session.point.make(problem);
   check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
+  note_unused_point(session, call.quiet);
   const auto begin = std::chrono::steady_clock::now();
   std::unique_ptr<Engine> engine;
   Evaluation result;
@@ -59,6 +72,7 @@ int run_loss(Invocation& call) {
   result.grad = problem.frame().leave_gradient(std::move(result.grad));
   result.grad_error = problem.frame().leave_gradient_error(std::move(result.grad_error));
   note_unused_samples(*engine, session, call.quiet);
+  note_unseen(*engine, result, call.quiet);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 

@@ -85,11 +85,14 @@ int run_sgd(Invocation& call) {
   if (!call.quiet) {
     const SgdRecord& last = runs.recorded.front().back();
     fmt::print(stderr,
-               "{} after {} steps (tau = {:g}), {:.2f} s; batch loss {:.5f} +- {:.2g}{}; "
+               "{} after {} steps (tau = {:g}), {:.2f} s; batch loss {:.6g} {}{}; "
                "kappa = lr D / batch = {:.3g}\n",
                runs.summary.outcome, runs.summary.steps,
                session.sgd.lr * static_cast<double>(runs.summary.steps), runs.summary.seconds,
-               last.loss.mean, last.loss.error, runs.recorded.size() > 1 ? " (run 1)" : "",
+               last.loss.mean,
+               std::isfinite(last.loss.error) ? fmt::format("+- {:.2g}", last.loss.error)
+                                              : "(error unknown)",
+               runs.recorded.size() > 1 ? " (run 1)" : "",
                session.sgd.lr * static_cast<double>(session.sgd.dim) /
                    static_cast<double>(session.sgd.batch));
     if (!session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
@@ -130,6 +133,15 @@ PopulationLoss population_losses(const Session& session,
     out.error_kind = to_string(engine->error_kind());
   }
   return out;
+}
+
+/// The first record of each run, as a result of its own.
+void write_start(const Session& session, const Problem& problem, const Sgd& sgd,
+                 const Provenance& provenance) {
+  std::vector<std::vector<SgdRecord>> first;
+  for (const auto& run : sgd.recorded()) first.push_back({run.front()});
+  write_sgd_result(session.save_init, problem, session.sgd, {sgd.output_steps().front()}, first, {},
+                   {"start", 0, 0.0}, provenance);
 }
 
 /// The runs go on from where an earlier process was, if it has left a checkpoint that is whole.
@@ -193,13 +205,16 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
     Progress progress(Progress::detect(call.quiet), label);
     const double total = static_cast<double>(session.sgd.total_steps());
     const std::int64_t first = sgd.step();
+    bool save_init = !session.save_init.empty();
+    if (save_init && first > 0) {
+      write_start(session, problem, sgd, {configuration, call.command_line, session.engine.seed});
+      save_init = false;
+    }
     while (!sgd.finished() && !interrupted()) {
-      const bool start = sgd.recorded().front().empty();
       if (!sgd.advance([] { return !interrupted(); })) break;
-      if (start && !session.save_init.empty()) {
-        write_sgd_result(session.save_init, problem, session.sgd, sgd.output_steps(),
-                         sgd.recorded(), {}, {"start", 0, 0.0},
-                         {configuration, call.command_line, session.engine.seed});
+      if (save_init) {
+        write_start(session, problem, sgd, {configuration, call.command_line, session.engine.seed});
+        save_init = false;
       }
       const auto step = static_cast<double>(sgd.step());
       progress.update(step / total,

@@ -44,11 +44,22 @@ std::vector<std::string> remarks_on_start(const Session& session) {
 
 }  // namespace
 
+void note_unused_point(const Session& session, bool quiet) {
+  const ActivationInfo& info = find_activation(session.problem.activation).info();
+  const auto check = [&](const char* key, bool there) {
+    if (there || session.keys.origin(fmt::format("point.{}", key)).empty()) return;
+    print_note(fmt::format("point.{} does not matter: {} has no {}", key, info.name, key), quiet);
+  };
+  check("b", info.trains_b);
+  check("v", info.trains_v);
+}
+
 void settle_start(Session& session, bool quiet) {
   const std::vector<std::string> notes = remarks_on_start(session);
   const std::string note = session.take_recorded_start();
   static_cast<void>(Problem(session.problem));  // what is wrong is said alone
   print_note(note, quiet);
+  if (session.taken_from.empty() && session.flow.init == "point") note_unused_point(session, quiet);
   if (quiet) return;
   if (!session.taken_from.empty()) fmt::print(stderr, "starting from {}\n", session.taken_from);
   for (const std::string& note : notes) fmt::print(stderr, "headflow: note: {}\n", note);

@@ -27,6 +27,7 @@ int run_sweep(Invocation& call) {
     const nlohmann::ordered_json out = {{"tasks", outcome.tasks},
                                         {"done", outcome.done},
                                         {"kept", outcome.kept},
+                                        {"diverged", outcome.diverged},
                                         {"output", whole ? output : ""}};
     fmt::print("{}\n", json_text(out));
   }
@@ -42,7 +43,14 @@ int run_sweep(Invocation& call) {
                  outcome.done, outcome.tasks);
     }
   }
-  return whole ? kSuccess : kInterrupted;
+  if (outcome.diverged > 0) {
+    fmt::print(stderr,
+               "headflow: training diverged in {} of {} tasks (the variable diverged tells which): "
+               "their ends are unknown; take a smaller flow.step or sgd.lr\n",
+               outcome.diverged, outcome.tasks);
+  }
+  if (!whole) return kInterrupted;
+  return outcome.diverged > 0 ? kDiverged : kSuccess;
 }
 
 }  // namespace

@@ -18,8 +18,6 @@ constexpr double kDiverged = 1e8;
 
 /// Samples of the second moments, at least.
 constexpr double kFewestMoments = 1 << 14;
-/// Redraws of the samples of one seed (StreamKey::draw).
-constexpr double kMostDraws = 1 << 24;
 
 /// A trajectory is kept in memory, and once more while it is written.
 constexpr double kMostBytes = 1 << 29;
@@ -180,11 +178,11 @@ void FlowOptions::check() const {
                       "redrawn samples need integrator = \"euler\" or \"map\": adaptive steps "
                       "would chase the noise");
   }
-  if (sampling == "redrawn" && !(time / step < kMostDraws)) {
+  if (sampling == "redrawn" && !(time / step < kFreshDraws)) {
     throw OptionError("flow.step", fmt::format("{}", step),
                       fmt::format("makes more than {} steps, as many as there are independent "
                                   "draws of samples; take a larger step or a shorter time",
-                                  kMostDraws));
+                                  kFreshDraws));
   }
   require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
   require_choice("spacing", spacing, {"linear", "log"});

@@ -57,6 +57,11 @@ struct Evaluation {
   Matrix second_moment;  ///< if requested
 };
 
+/// Independent sets of samples of one seed (StreamKey::draw). Training uses those below
+/// kFreshDraws; from there on they are for looking at what was trained, which must not have seen
+/// them.
+inline constexpr std::uint32_t kMostDraws = 1 << 24, kFreshDraws = kMostDraws - 256;
+
 class Engine {
  public:
   explicit Engine(Problem problem) : problem_(std::move(problem)) {}
@@ -78,8 +83,8 @@ class Engine {
   /// finite, Interrupted if EngineOptions::go_on says no, Error if the engine cannot do this point.
   virtual void evaluate(const Point& point, const Request& request, Evaluation& out) = 0;
 
-  /// Replaces the samples by the independent set number `draw` (0 is the first one).
-  /// Engines without samples have nothing to replace.
+  /// Replaces the samples by the independent set number `draw` (0 is the first one), below
+  /// kMostDraws. Engines without samples have nothing to replace.
   virtual void refresh(std::uint32_t /*draw*/) {}
 
   /// Places the nodes for points near this one; engines with samples have nothing to place.

@@ -55,7 +55,6 @@ TEST(Gradient, EqualsAutomaticDifferentiation) {
     for (const char* prior : {"flipping", "gaussian", "full", "discrete"}) {
       for (const auto& [L, H, F] : shapes) {
         SCOPED_TRACE(fmt::format("{} {} L {} H {} F {}", activation, prior, L, H, F));
-        std::srand(7);
         const Problem problem(problem_options(activation, prior, L, H, F));
         compare_with_reference(problem, activation, random_point(H, F, 11), 83);
       }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "expectation/engine.h"
+#include "support/effort.h"
 #include "support/problems.h"
 #include "support/reference_model.h"
 
@@ -41,7 +42,6 @@ struct Vectors {
 };
 
 ProblemOptions options_for(const std::string& activation, const std::string& prior) {
-  std::srand(3);
   return problem_options(activation, prior, L, H, F);
 }
 
@@ -56,7 +56,7 @@ std::pair<double, double> simulate(const ProblemOptions& options, const Vectors&
     for (const double x : vectors.heads.row(h)) weights[std::size_t(h)].push_back(x);
   }
   const std::vector<double> b(vectors.user.b.begin(), vectors.user.b.end());
-  constexpr int kSamples = 200'000;
+  const int kSamples = testing::by_effort(40'000, 200'000, 200'000);
   double sum = 0, squares = 0;
   Matrix x(L, kDimension);
   Vector theta(F), z(F);

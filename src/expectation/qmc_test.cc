@@ -24,7 +24,6 @@ constexpr const char* kActivations[] = {"softmax", "softmax-1", "b-softmax"};
 /// The priors of tests/support and discrete ones with many atoms: "19 atoms" need several calls of
 /// the activation, "70 atoms" are sampled.
 Problem make_problem(const std::string& activation, const std::string& prior, int L, int H, int F) {
-  std::srand(7);
   if (!prior.ends_with(" atoms")) return Problem(problem_options(activation, prior, L, H, F));
   const int atoms = std::stoi(prior);
   ProblemOptions options = problem_options(activation, "discrete", L, H, F);

@@ -15,7 +15,6 @@ void check_sgd(const Session& session) {
   ProblemOptions without_p = session.problem;
   without_p.p.reset();
   session.sgd.check(Problem(without_p), 1);
-  checked_limits(session.theory);
   if (session.sgd.runs != 1) {
     throw OptionError("sgd.runs", fmt::format("{}", session.sgd.runs),
                       "must be 1 in a sweep: runs are tasks, along an axis of run.seed");
@@ -49,6 +48,8 @@ void check_task(const Session& session, const std::vector<std::string>& measures
   const Problem problem(session.problem);
   session.flow.check();
   session.check_end();
+  session.sgd.check_choices();
+  checked_limits(session.theory);
   check_engine(problem, session.engine);
   const bool flow = std::ranges::any_of(measures, trains);
   const bool sgd = std::ranges::count(measures, "sgd") > 0;

@@ -14,7 +14,7 @@ namespace headflow {
 
 // The lock goes with the process: one that was killed holds nothing.
 FolderLock::FolderLock(const std::filesystem::path& folder) {
-  const std::string path = (folder / "lock").string();
+  const std::string path = (folder / kLockName).string();
   for (;;) {
     file_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
     if (file_ < 0) throw FileError(path, fmt::format("cannot be made: {}", std::strerror(errno)));

@@ -71,6 +71,27 @@ bool trains(const std::string& measure) {
   return info && info->trains;
 }
 
+std::string why_unused(const std::string& key, const std::vector<std::string>& measures,
+                       bool newton) {
+  const auto any = [&](std::initializer_list<const char*> of) {
+    for (const char* one : of) {
+      if (std::ranges::count(measures, one) > 0) return true;
+    }
+    return false;
+  };
+  const std::string section = key.substr(0, key.find('.'));
+  const bool ends = any({"end", "pruning", "similarity", "attention"});
+  if ((section == "sgd" || section == "compare") && !any({"sgd"})) return "none of the measures runs SGD";
+  if (section == "end" && !ends) return "none of the measures goes to the end of training";
+  if (section != "flow") return "";
+  if (std::ranges::none_of(measures, trains)) return "none of the measures starts a flow";
+  if (any({"flow", "phases"}) || !newton || key.starts_with("flow.init") || key == "flow.rtol" ||
+      key == "flow.atol") {
+    return "";
+  }
+  return "end.search = \"newton\" follows the flow in its own way (\"flow\" as [flow] says)";
+}
+
 std::string measure_names() {
   std::string out;
   for (const Info& one : infos()) out += (out.empty() ? "" : ", ") + std::string(one.name);
@@ -98,7 +119,7 @@ void check_measures(const std::vector<std::string>& measures) {
 }
 
 std::vector<std::string> names_in_result(const std::vector<std::string>& measures) {
-  std::set<std::string> out;
+  std::set<std::string> out = {"diverged"};
   for (const std::string& measure : measures) {
     const Info* info = find(measure);
     if (!info) continue;

@@ -15,6 +15,11 @@ std::string measure_names();  ///< "end, bayes, ..."
 /// True if the measure starts a flow: flow.init and [point] count.
 bool trains(const std::string& measure);
 
+/// Why a key ("flow.time") does not matter to these measures; empty if it does. `newton`: the end
+/// of training is searched for by end.search = "newton".
+std::string why_unused(const std::string& key, const std::vector<std::string>& measures,
+                       bool newton);
+
 /// Throws Error if measures are named twice, or give quantities of the same name.
 void check_measures(const std::vector<std::string>& measures);
 

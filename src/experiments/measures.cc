@@ -1,5 +1,6 @@
 #include "experiments/measures.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "analysis/attention.h"
@@ -14,7 +15,7 @@
 namespace headflow {
 namespace {
 
-constexpr int kFreshDraws = 16;  // of samples for the loss at the end
+constexpr int kDraws = 16;  // of fresh samples for the loss at the end
 
 /// The end of training.
 struct End {
@@ -24,6 +25,7 @@ struct End {
   double gradient_norm = 0, time = 0;
   double index = std::nan("");  ///< of the Hessian; NaN: not looked at
   bool converged = false;
+  bool diverged = false;  ///< what is at the end is unknown, then
 };
 
 struct Stopped {};
@@ -35,7 +37,13 @@ class Task {
       : session_(session), problem_(session.problem), go_on_(go_on) {}
 
   void measure(const std::string& name);
-  std::vector<Quantity> take() { return std::move(out_); }
+  std::vector<Quantity> take() {
+    if (trained_) {
+      add_whole("diverged", "1 if training diverged: what follows from its end is unknown", {}, {},
+                {diverged_ ? 1.0 : 0.0});
+    }
+    return std::move(out_);
+  }
 
  private:
   static std::size_t size(Eigen::Index n) { return static_cast<std::size_t>(n); }
@@ -63,6 +71,8 @@ class Task {
   const End& end() {
     if (!end_) end_ = session_.end_search == "flow" ? end_of_flow() : end_by_newton();
     if (!go_on_()) throw Stopped();
+    trained_ = true;
+    diverged_ = diverged_ || end_->diverged;
     return *end_;
   }
 
@@ -71,15 +81,23 @@ class Task {
       const Point start = session_.flow_start(problem_);
       const auto engine = make_flow_engine(problem_, session_.engine, session_.flow, start);
       trajectory_.emplace();
-      integrate_flow(*engine, start, session_.flow, *trajectory_,
-                     [&](const FlowProgress&) { return go_on_(); });
-      if (!go_on_()) throw Stopped();
+      follow(*engine, start, session_.flow, *trajectory_);
     }
     return *trajectory_;
   }
 
+  /// integrate_flow, remembering whether it diverged.
+  void follow(Engine& engine, const Point& start, const FlowOptions& flow, Trajectory& run) {
+    const FlowSummary summary =
+        integrate_flow(engine, start, flow, run, [&](const FlowProgress&) { return go_on_(); });
+    if (!go_on_()) throw Stopped();
+    trained_ = true;
+    diverged_ = diverged_ || summary.outcome == FlowOutcome::diverged;
+  }
+
   End end_by_newton() const;
   End end_of_flow() const;
+  void measure_one(const std::string& name);
   void end_measure();
   void flow_measure();
   void sgd_measure();
@@ -93,6 +111,7 @@ class Task {
   const GoOn& go_on_;
   std::optional<End> end_;
   std::optional<Trajectory> trajectory_;
+  bool trained_ = false, diverged_ = false;
   std::vector<Quantity> out_;
 };
 
@@ -111,7 +130,8 @@ End Task::end_by_newton() const {
           found.gradient_norm,
           found.time,
           found.index ? *found.index : std::nan(""),
-          found.converged};
+          found.converged,
+          false};
 }
 
 End Task::end_of_flow() const {
@@ -131,20 +151,24 @@ End Task::end_of_flow() const {
           run.gradient_norm.back(),
           summary.final_time,
           std::nan(""),
-          run.gradient_norm.back() < session_.end_gradient};
+          run.gradient_norm.back() < session_.end_gradient,
+          summary.outcome == FlowOutcome::diverged};
+  if (out.diverged) {
+    out.point = start;  // a point of that shape
+    return out;
+  }
   if (engine->tolerance() > 0) return out;
   // The heads have adapted to their samples, whose loss is too low: it is measured on others.
   double sum = 0, squares = 0;
-  for (int draw = 1; draw <= kFreshDraws; ++draw) {
+  for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
     Evaluation e;
-    engine->refresh(static_cast<std::uint32_t>(draw));
+    engine->refresh(kFreshDraws + draw);
     engine->evaluate(out.point, {.loss_error = false}, e);
     sum += e.loss;
     squares += e.loss * e.loss;
   }
-  out.loss = sum / kFreshDraws;
-  out.error =
-      std::sqrt(std::max(squares / kFreshDraws - out.loss * out.loss, 0.0) / (kFreshDraws - 1));
+  out.loss = sum / kDraws;
+  out.error = std::sqrt(std::max(squares / kDraws - out.loss * out.loss, 0.0) / (kDraws - 1));
   out.error_kind = "one standard error, of fresh samples";
   return out;
 }
@@ -184,6 +208,8 @@ void Task::sgd_measure() {
   while (!sgd.finished()) {
     if (!sgd.advance(go_on_) || !go_on_()) throw Stopped();
   }
+  trained_ = true;
+  diverged_ = diverged_ || sgd.diverged();
   const std::vector<SgdRecord>& records = sgd.recorded().front();
   std::vector<std::int64_t> steps = sgd.output_steps();
   steps.resize(records.size());
@@ -211,9 +237,7 @@ void Task::sgd_measure() {
         make_limit(session_.problem, session_.engine, session_.sgd, records.front().state, steps,
                    {name, session_.compare_rtol, session_.compare_atol});
     Trajectory run;
-    integrate_flow(*limit.engine, limit.start, limit.flow, run,
-                   [&](const FlowProgress&) { return go_on_(); });
-    if (!go_on_()) throw Stopped();
+    follow(*limit.engine, limit.start, limit.flow, run);
     m.clear();
     q.clear();
     for (const Point& point : run.point) {
@@ -309,6 +333,16 @@ void Task::attention_measure() {
 }
 
 void Task::measure(const std::string& name) {
+  const std::size_t first = out_.size();
+  measure_one(name);
+  // Of training that diverged there are the numbers on the way, and no end.
+  if (!diverged_ || name == "bayes" || name == "flow" || name == "sgd") return;
+  for (std::size_t i = first; i < out_.size(); ++i) {
+    if (out_[i].name != "converged") std::ranges::fill(out_[i].values, std::nan(""));
+  }
+}
+
+void Task::measure_one(const std::string& name) {
   if (name == "end") {
     end_measure();
   } else if (name == "bayes") {

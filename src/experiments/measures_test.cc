@@ -61,6 +61,45 @@ TEST(Measures, AnIndexThatNobodyLookedAtIsUnknown) {
   }
 }
 
+// Where samples are redrawn, the loss at the end is that of samples that training has not seen:
+// over 200 seeds it differs from the exact one by less than 4 standard errors (false-alarm rate
+// 6e-5). On the samples of its first steps it was too low by about six of them.
+TEST(Measures, TheLossAtTheEndIsThatOfFreshSamples) {
+  Session session;
+  small(session);
+  session.engine.engine = "mc";
+  session.engine.samples = 10;
+  session.flow.integrator = "euler";
+  session.flow.sampling = "redrawn";
+  session.flow.step = 3;
+  session.flow.time = 48;
+  session.end_gradient = 1e-12;
+  const Problem problem(session.problem);
+  EngineOptions exact;
+  exact.engine = "factorised";
+  exact.tolerance = 1e-4;
+  exact.threads = 1;
+  double sum = 0, squares = 0;
+  constexpr int kSeeds = 200;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    session.engine.seed = static_cast<std::uint64_t>(seed);
+    double loss = 0;
+    Point end = Point::zero(problem.H(), problem.F());
+    end.v = 1;
+    for (const Quantity& q : measured(session, "end")) {
+      if (q.name == "loss") loss = q.values[0];
+      if (q.name == "m") end.m = Eigen::Map<const Matrix>(q.values.data(), 2, 2);
+      if (q.name == "R_norm") end.R = Eigen::Map<const Vector>(q.values.data(), 2).asDiagonal();
+    }
+    Evaluation e;
+    make_engine(problem, exact, {&end, false})->evaluate(end, {}, e);
+    sum += loss - e.loss;
+    squares += (loss - e.loss) * (loss - e.loss);
+  }
+  const double mean = sum / kSeeds, error = std::sqrt((squares / kSeeds - mean * mean) / kSeeds);
+  EXPECT_LT(std::abs(mean), 4 * error) << mean << " +- " << error;
+}
+
 TEST(Measures, SgdStartsWhereItIsTold) {
   Session session;
   small(session);

@@ -44,7 +44,7 @@ std::vector<Work> open_work(const Sweeps& sweeps, const SweepWatch& watch) {
       sweep->prepare(i, session);
       const TaskStore::Loaded kept = sweep->store().load(sweep->identity(session));
       if (kept.found == TaskStore::Found::whole) {
-        sweep->keep(kept.result.seconds);
+        sweep->keep(kept.result);
         continue;
       }
       if (kept.found == TaskStore::Found::damaged && ++damaged <= kMostNotes) {
@@ -154,7 +154,7 @@ class Crew {
     const RunningSweep* saved = nullptr;  // tasks of a sweep stand together
     for (const auto& [sweep, task] : one.tasks) {
       if (std::exchange(saved, sweep) != sweep) sweep->store().save(identity, result);
-      sweep->settle(result.seconds);
+      sweep->settle(result);
       if (sweep->complete()) sweep->finish();
     }
     state_.done += one.tasks.size();

@@ -26,9 +26,10 @@ struct SweepJob {
 
 struct SweepOutcome {
   std::size_t tasks = 0, done = 0;
-  std::size_t kept = 0;    ///< of these, from an earlier run
-  std::size_t shared = 0;  ///< that another sweep, or another task of this one, computes
-  double seconds = 0;      ///< of all tasks done, one after the other
+  std::size_t kept = 0;      ///< of these, from an earlier run
+  std::size_t shared = 0;    ///< that another sweep, or another task of this one, computes
+  std::size_t diverged = 0;  ///< tasks whose training diverged
+  double seconds = 0;        ///< of all tasks done, one after the other
   bool up_to_date = false;
 };
 

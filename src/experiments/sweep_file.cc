@@ -333,6 +333,22 @@ void check_flag(const SweepPlan& plan, const Key& key, const std::string& text) 
   }
 }
 
+/// An axis or a flag that changes nothing is a mistake, too.
+void check_use(const SweepFile& file, const Flags& flags) {
+  const SweepPlan& plan = file.plan;
+  const bool newton = file.base.end_search != "flow" && !plan.varies("end.search");
+  const auto check = [&](const std::string& key, const std::string& what) {
+    const std::string why = why_unused(key, plan.measures, newton);
+    if (!why.empty()) throw Error(fmt::format("{}: {} changes nothing: {}", file.path, what, why));
+  };
+  for (const SweepAxis& axis : plan.axes) {
+    for (const std::string& name : axis.keys) {
+      check(target_of(name).key, fmt::format("the axis of {}", name));
+    }
+  }
+  for (const auto& [name, text] : flags) check(name, name + " = " + text);
+}
+
 }  // namespace
 
 SweepFile read_sweep_file(const std::string& path, const Flags& flags) {
@@ -352,6 +368,7 @@ SweepFile read_sweep_file(const std::string& path, const Flags& flags) {
     out.point_is_set = out.point_is_set || out.plan.varies(key);
   }
   out.base = session;
+  check_use(out, flags);
   if (const toml::table* figure = document["figure"].as_table()) {
     out.drawing = (*figure)["drawing"].value_or(std::string());
   }

@@ -36,15 +36,21 @@ std::vector<double> list_of(const Key& key) {
   return {matrix->data(), matrix->data() + matrix->size()};
 }
 
+/// How many numbers a list of one number stands for.
+std::size_t meant_by_one(const Session& session, const Key& key) {
+  if (key.full_name() == "problem.nu") return session.problem.features > 1 ? 2 : 1;
+  if (key.full_name() == "flow.init_b") return static_cast<std::size_t>(session.problem.heads);
+  return 1;
+}
+
 /// Sets some numbers of a list (counted from 1); the others stay what they are.
 void set_elements(Session& session, const Key& key, const std::map<std::size_t, double>& elements) {
   std::vector<double> before = list_of(key);
   std::size_t size = std::max(before.size(), elements.rbegin()->first);
-  if (key.full_name() == "problem.nu" && session.problem.features > 1) {
-    // One number stands for both strengths; varying the first must not vary the second.
-    size = std::max<std::size_t>(size, 2);
-    if (before.size() == 1) before.resize(size, before[0]);
-  }
+  // Where one number stands for several, varying the first must not vary the others.
+  const std::size_t several = meant_by_one(session, key);
+  size = std::max(size, several);
+  if (before.size() == 1 && several > 1) before.resize(size, before[0]);
   Matrix list(1, static_cast<Eigen::Index>(size));
   for (std::size_t i = 0; i < size; ++i) {
     const auto found = elements.find(i + 1);

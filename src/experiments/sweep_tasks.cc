@@ -32,6 +32,10 @@ RunningSweep::RunningSweep(SweepJob job, int threads, const SweepWatch& watch)
   session.take(job_.file.base);
   configuration_ = session.keys.toml(swept_sections(), plan.replaced_keys()) + "\n" + plan.toml();
   check_tasks(threads, watch.go_on);
+  session.take(job_.file.base);
+  prepare(0, session);
+  const Problem first(session.problem);
+  for (const std::string& remark : first.notes()) watch.note(remark);
   look_at_output(watch);
 }
 
@@ -39,8 +43,8 @@ RunningSweep::RunningSweep(SweepJob job, int threads, const SweepWatch& watch)
 void RunningSweep::take_start(const SweepWatch& watch) {
   Configuration& base = job_.file.base;
   const SweepPlan& plan = job_.file.plan;
-  const bool varies =
-      plan.varies("flow.init") || plan.varies("flow.init_from") || plan.varies("flow.init_run");
+  const bool varies = plan.varies("flow.init") || plan.varies("flow.init_from") ||
+                      plan.varies("flow.init_run") || plan.varies("flow.init_time");
   if (base.flow.init_from.empty() && !plan.varies("flow.init_from")) return;
   try {
     if (job_.file.point_is_set || plan.varies("problem.p")) {
@@ -70,7 +74,13 @@ void RunningSweep::take_start(const SweepWatch& watch) {
 
 void RunningSweep::prepare(std::size_t task, Session& session) const {
   session.take(job_.file.base);
-  job_.file.plan.apply(task, session);
+  const SweepPlan& plan = job_.file.plan;
+  plan.apply(task, session);
+  if (plan.varies("flow.init") && session.flow.init != "file") {  // this one starts elsewhere
+    session.flow.init_from.clear();
+    session.flow.init_run = 1;
+    session.flow.init_time = "first";
+  }
   session.take_recorded_start();
 }
 
@@ -139,6 +149,17 @@ void RunningSweep::look_at_output(const SweepWatch& watch) {
                     "--output",
                     path));
   }
+  if (is_damaged(path)) {
+    if (read_attribute(path, "configuration") != configuration_) {
+      throw Error(
+          fmt::format("{}: is damaged, and was computed with another configuration; remove "
+                      "it, or choose another --output",
+                      path));
+    }
+    watch.note(fmt::format("{} is damaged, and is put together again from its tasks", path));
+    store_.emplace(folder);
+    return;
+  }
   const std::string other = what_differs(configuration_, read_attribute(path, "configuration"));
   const std::string why = other.empty() ? "by another version of the program"
                                         : fmt::format("with another configuration ({})", other);
@@ -171,14 +192,17 @@ std::optional<TaskResult> RunningSweep::compute(std::size_t task, Session& sessi
   }
 }
 
-void RunningSweep::settle(double seconds) {
+void RunningSweep::settle(const TaskResult& result) {
   ++outcome.done;
-  outcome.seconds += seconds;
+  outcome.seconds += result.seconds;
+  for (const Quantity& q : result.quantities) {
+    outcome.diverged += q.name == "diverged" && q.values.front() == 1.0 ? 1 : 0;
+  }
 }
 
-void RunningSweep::keep(double seconds) {
+void RunningSweep::keep(const TaskResult& result) {
   ++outcome.kept;
-  settle(seconds);
+  settle(result);
 }
 
 void RunningSweep::finish() {

@@ -29,8 +29,8 @@ class RunningSweep {
   /// The task, whose session is prepared; nothing if stopped.
   std::optional<TaskResult> compute(std::size_t task, Session& session, const GoOn& go_on) const;
 
-  void settle(double seconds);  ///< one more task is done
-  void keep(double seconds);    ///< ... by an earlier run
+  void settle(const TaskResult& result);  ///< one more task is done
+  void keep(const TaskResult& result);    ///< ... by an earlier run
   bool complete() const { return outcome.done == outcome.tasks; }
   /// Writes the result, once.
   void finish();

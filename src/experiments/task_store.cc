@@ -79,11 +79,11 @@ bool read_text(const fs::path& path, std::string& out) {
   return !in.bad();
 }
 
-/// A part of a task from a killed writer, or a file of a store as earlier versions wrote it.
-bool is_leftover(const std::string& name) {
-  return name == "configuration" || name.find(std::string(kExtension) + ".") != std::string::npos ||
-         (name.ends_with(".json") &&
-          name.find_first_not_of("0123456789") == name.size() - std::string(".json").size());
+/// The name of a task is its fingerprint. Whatever else is in the folder is not ours.
+bool is_task(const std::string& name) {
+  constexpr std::size_t kDigits = 32;
+  return name.size() == kDigits + std::string(kExtension).size() && name.ends_with(kExtension) &&
+         name.find_first_not_of("0123456789abcdef") == kDigits;
 }
 
 /// The second line, if the first one vouches for it.
@@ -160,8 +160,12 @@ void TaskStore::tidy(const std::string& program, const std::vector<Fingerprint>&
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
     const std::string name = entry.path().filename().string();
     if (!entry.is_regular_file(error)) continue;
-    if (is_leftover(name)) fs::remove(entry.path(), error);
-    if (entry.path().extension() != kExtension) continue;
+    // Parts of a task from a killed writer.
+    const std::size_t mark = name.find('.', name.find('.') + 1);
+    if (mark != std::string::npos && is_task(name.substr(0, mark))) {
+      remove_leftovers((folder_ / name.substr(0, mark)).string());
+    }
+    if (!is_task(name)) continue;
     if (std::ranges::binary_search(names, name)) continue;
     others.emplace_back(entry.last_write_time(error), entry.path());
   }
@@ -186,8 +190,10 @@ void TaskStore::tidy(const std::string& program, const std::vector<Fingerprint>&
 }
 
 void TaskStore::remove() const {
+  tidy("", {}, 0);
   std::error_code ignored;
-  fs::remove_all(folder_, ignored);
+  fs::remove(folder_ / kLockName, ignored);
+  fs::remove(folder_, ignored);  // if it is empty
 }
 
 }  // namespace headflow

@@ -25,6 +25,8 @@ struct TaskIdentity {
   Fingerprint fingerprint() const;
 };
 
+inline constexpr const char* kLockName = "lock";
+
 /// Holds a folder for this process. Throws Error if another process does.
 class FolderLock {
  public:

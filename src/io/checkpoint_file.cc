@@ -49,9 +49,10 @@ bool is_checkpoint(const std::string& path) {
          std::string_view(begin.data(), begin.size()) == kMagic;
 }
 
-/// Throws FileError if the file exists and is no checkpoint.
-void require_checkpoint(const std::string& path) {
-  if (!fs::exists(path) || is_checkpoint(path)) return;
+/// Throws FileError if the file exists and is no checkpoint, unless the one before it is: what has
+/// such a neighbour was a checkpoint.
+void require_checkpoint(const std::string& path, const std::string& previous) {
+  if (!fs::exists(path) || is_checkpoint(path) || is_checkpoint(previous)) return;
   throw FileError(path,
                   "is not a checkpoint of this version of headflow, or its beginning is damaged; "
                   "move it away to start anew, or choose another --output");
@@ -109,7 +110,7 @@ std::vector<char> verified_content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> all{std::istreambuf_iterator<char>(file), {}};
   const std::string_view text(all.data(), all.size());
-  if (text.size() < kHeader || !text.starts_with(kMagic)) throw Damaged{"it is cut off"};
+  if (text.size() < kHeader || !text.starts_with(kMagic)) throw Damaged{"its beginning"};
   const std::string_view owner = text.substr(kMagic.size(), kHash),
                          checksum = text.substr(kMagic.size() + kHash + 1, kHash),
                          content = text.substr(kHeader);
@@ -193,7 +194,7 @@ void write_checkpoint(const std::string& result_path, const SgdCheckpoint& check
                       const std::string& configuration) {
   const std::string path = checkpoint_path(result_path),
                     previous = previous_checkpoint_path(result_path);
-  require_checkpoint(path);
+  require_checkpoint(path, previous);
   const std::vector<char> content = content_of(checkpoint, configuration);
   const std::string owner = hex(owner_hash(configuration));
   const std::string header =
@@ -202,7 +203,7 @@ void write_checkpoint(const std::string& result_path, const SgdCheckpoint& check
   std::vector<char> all(header.begin(), header.end());
   all.insert(all.end(), content.begin(), content.end());
   std::error_code ignored;
-  if (fs::exists(path) && (!fs::exists(previous) || is_checkpoint(previous))) {
+  if (is_checkpoint(path) && (!fs::exists(previous) || is_checkpoint(previous))) {
     fs::rename(path, previous, ignored);
   }
   write_atomically(path, all);
@@ -212,9 +213,9 @@ FoundCheckpoint read_checkpoint(const std::string& result_path, const std::strin
   FoundCheckpoint out;
   const std::string path = checkpoint_path(result_path),
                     previous = previous_checkpoint_path(result_path);
-  require_checkpoint(path);
+  require_checkpoint(path, previous);
   for (const std::string& one : {path, previous}) {
-    if (!fs::exists(one) || !is_checkpoint(one)) continue;
+    if (!fs::exists(one) || (one == previous && !is_checkpoint(one))) continue;
     try {
       out.checkpoint = read_one(one, configuration);
       out.path = one;

@@ -29,13 +29,12 @@ struct State {
   double v;
 
   explicit State(unsigned seed) {
-    std::srand(seed);
-    const Matrix spikes = testing::random_matrix(F, kDimension, 1),
-                 heads = testing::random_matrix(H, kDimension, 2);
+    const Matrix spikes = testing::random_matrix(F, kDimension, 10 * seed + 1),
+                 heads = testing::random_matrix(H, kDimension, 10 * seed + 2);
     m = heads * spikes.transpose();
     q = heads * heads.transpose();
     p = spikes * spikes.transpose();
-    b = testing::random_matrix(H, 1, 3);
+    b = testing::random_matrix(H, 1, 10 * seed + 3);
     v = 1.0 + 0.1 * seed;
   }
 };

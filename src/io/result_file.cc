@@ -141,17 +141,22 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
   file.write(path);
 }
 
+bool is_damaged(const std::string& path) {
+  try {
+    static_cast<void>(NetcdfReader(path).verify());
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 bool is_result_of(const std::string& path, const std::string& configuration) {
   if (read_attribute(path, "configuration") != configuration ||
       read_attribute(path, "program_version") != program_version() ||
       read_attribute(path, "program_commit") != program_commit()) {
     return false;
   }
-  try {
-    return NetcdfReader(path).verify();
-  } catch (const Error&) {
-    return false;  // damaged: as if it were not there
-  }
+  return !is_damaged(path) && NetcdfReader(path).verify();  // damaged: as if it were not there
 }
 
 }  // namespace headflow

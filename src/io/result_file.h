@@ -41,6 +41,9 @@ void write_provenance(NetcdfWriter& file, const std::string& title, const std::s
 NetcdfWriter::Attributes described(const std::string& long_name);
 NetcdfWriter::Attributes time_attributes();
 
+/// True if the file cannot be read, or its content does not have its checksum.
+bool is_damaged(const std::string& path);
+
 /// True if the file is a complete result of this very program version and configuration.
 bool is_result_of(const std::string& path, const std::string& configuration);
 

@@ -48,7 +48,6 @@ TEST(Frame, GradientsFollowTheChainRule) {
 
 TEST(Frame, ThePriorHasTheCovarianceOfTheSignal) {
   for (const char* prior : {"flipping", "full", "discrete", "mixture"}) {
-    std::srand(5);
     ProblemOptions options = problem_options("softmax", prior, 4, 2, 3);
     const Problem plain(options);
     options.p = some_p();
@@ -61,7 +60,6 @@ TEST(Frame, ThePriorHasTheCovarianceOfTheSignal) {
 
 TEST(Frame, TheIdentityChangesNoBit) {
   for (const char* prior : {"full", "mixture"}) {
-    std::srand(5);
     ProblemOptions options = problem_options("softmax", prior, 4, 2, 3);
     const Problem plain(options);
     EXPECT_EQ(plain.p(), Matrix(Matrix::Identity(3, 3)));

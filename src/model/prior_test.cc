@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "support/effort.h"
 #include "support/problems.h"
 
 namespace headflow::prior_test {
@@ -89,8 +90,7 @@ TEST(Prior, MixtureRulesAreChecked) {
 TEST(Prior, SamplesHaveTheStatedMoments) {
   for (const char* name : {"flipping", "gaussian", "full", "discrete", "mixture"}) {
     SCOPED_TRACE(name);
-    std::srand(3);
-    const int F = 3, N = 400000;
+    const int F = 3, N = testing::by_effort(20'000, 400'000, 400'000);
     const Problem problem(problem_options("softmax", name, 4, 2, F));
     const Prior& prior = problem.prior();
     Vector sum = Vector::Zero(F);

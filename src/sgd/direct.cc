@@ -79,7 +79,7 @@ class Direct final : public SgdMethod {
     }
     if (info.trains_v) v_ -= rate * rest[at(H * kLanes)];
     const double mean = rest[at((H + 1) * kLanes)] / n, square = rest[at((H + 2) * kLanes)] / n;
-    loss = {mean, n > 1 ? std::sqrt(std::max(0.0, square - mean * mean) / (n - 1)) : HUGE_VAL};
+    loss = batch_loss(mean, square, n);
     return true;
   }
 

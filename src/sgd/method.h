@@ -5,6 +5,8 @@
 // and b, v likewise. Two methods draw from the same law: `reduced` (reduced.cc) never forms a
 // vector of dimension D, `direct` (direct.cc) does nothing else.
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +29,13 @@ struct BatchLoss {
   double mean = 0;
   double error = 0;  ///< standard error of the mean over the batch
 };
+
+/// From the means of the loss and of its square over n samples. One sample tells no error
+/// (infinite); numbers that overflow have none that is known (NaN).
+inline BatchLoss batch_loss(double mean, double square, double n) {
+  if (!std::isfinite(mean) || !std::isfinite(square)) return {mean, std::nan("")};
+  return {mean, n > 1 ? std::sqrt(std::max(0.0, square - mean * mean) / (n - 1)) : HUGE_VAL};
+}
 
 class SgdMethod {
  public:

@@ -384,7 +384,7 @@ class Reduced final : public SgdMethod {
     }
     if (info.trains_v) state_.v -= rate * sum(v_sum());
     const double mean = sum(loss_sum()) / n, square = sum(loss_sum() + 1) / n;
-    return {mean, n > 1 ? std::sqrt(std::max(0.0, square - mean * mean) / (n - 1)) : HUGE_VAL};
+    return batch_loss(mean, square, n);
   }
 
   static constexpr std::uint32_t kMergeRetry = 1u << 23;

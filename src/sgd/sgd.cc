@@ -51,9 +51,16 @@ void require_memory(const Problem& problem, const SgdOptions& options, int threa
 
 }  // namespace
 
+void SgdOptions::check_choices() const {
+  require_choice("method", method, {"reduced", "direct"});
+  require_choice("init", init, {"law", "point"});
+  require_choice("spacing", spacing, {"linear", "log"});
+  require_choice("loss", loss, {"batch", "population"});
+}
+
 void SgdOptions::check(const Problem& problem, int threads) const {
   const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
-  require_choice("method", method, {"reduced", "direct"});
+  check_choices();
   require(dim >= problem.F() + problem.H() && dim <= std::int64_t{1} << 52, "dim",
           static_cast<double>(dim),
           fmt::format("must be from features + heads = {} to 2^52", problem.F() + problem.H()));
@@ -82,10 +89,7 @@ void SgdOptions::check(const Problem& problem, int threads) const {
   require(runs >= 1 && runs < 1 << 22, "runs", runs, "must be from 1 to 4,194,303");
   require(first_run >= 0 && first_run < 1 << 22, "first_run", first_run,
           "must be from 0 to 4,194,303");
-  require_choice("init", init, {"law", "point"});
   require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
-  require_choice("spacing", spacing, {"linear", "log"});
-  require_choice("loss", loss, {"batch", "population"});
   // Beyond, the numbers of samples, which key their randomness, would come round again.
   const double samples = static_cast<double>(total_steps()) * static_cast<double>(batch);
   require(samples <= 1e17, "batch", static_cast<double>(batch),

@@ -30,6 +30,7 @@ struct SgdOptions {
   /// Throws OptionError for the first option that breaks a rule, or if the runs would not fit into
   /// memory with this many threads (0: every core).
   void check(const Problem& problem, int threads = 1) const;
+  void check_choices() const;  ///< of its words only, whatever the problem
   std::int64_t total_steps() const;
   /// Steps after which the state is recorded: 0, ..., total_steps().
   std::vector<std::int64_t> output_steps() const;

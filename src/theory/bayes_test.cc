@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "support/effort.h"
 #include "support/problems.h"
 #include "theory/log_gamma.h"
 
@@ -58,6 +59,7 @@ struct Simulated {
 
 /// The loss of the posterior on sequences, as the model defines it.
 Simulated simulate(const Problem& problem, int sequences) {
+  sequences = testing::by_effort(sequences / 4, sequences, sequences);
   const PlainEvidence evidence(problem);
   const int L = problem.L(), F = problem.F();
   double sum = 0, squares = 0;

@@ -65,14 +65,29 @@ class Stores(unittest.TestCase):
                 self.checkpoint.write_bytes(damaged)
                 (self.path / "run.nc.checkpoint.previous").write_bytes(before)
                 done = run(*SGD, "--output", self.output, "--quiet")
-                if place < 22:  # it does not say any more what it is
-                    self.assertEqual(done.returncode, 2)
-                    self.assertIn("is not a checkpoint", done.stderr)
-                    continue
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("is damaged", done.stderr)
                 self.assertIn("going on from the one before", done.stderr)
                 self.assertTrue(np.array_equal(self.load(whole).m.values, self.load(self.output).m.values))
+
+    def test_the_start_is_saved_after_a_restart_too(self):
+        first, again = self.path / "first.nc", self.path / "again.nc"
+        self.assertEqual(run(*SGD, "--output", self.path / "whole.nc", "--save-init", first).returncode, 0)
+        self.killed()
+        done = run(*SGD, "--output", self.output, "--save-init", again)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("going on", done.stderr)
+        for name in ("m", "q", "batch_loss"):
+            self.assertTrue(np.array_equal(self.load(first)[name].values, self.load(again)[name].values), name)
+
+    def test_what_overflows_has_no_error_of_zero(self):
+        done = run("sgd", *PROBLEM, "--init", "point", "--v", 1e80, "--dim", 50, "--batch", 10,
+                   "--steps", 3, "--output", self.output)
+        self.assertEqual(done.returncode, 3)
+        self.assertTrue(np.isnan(self.load(self.output).batch_loss_error.values).all())
+        done = run("sgd", *PROBLEM, "--dim", 50, "--batch", 1, "--steps", 3, "--output", self.output)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("error unknown", done.stderr)
 
     def test_files_of_the_user_survive(self):
         mine = [self.path / f"run.nc.checkpoint.{name}" for name in ("backup", "abc123", "previous")]

@@ -208,6 +208,23 @@ values = [3, 4]
         self.assertEqual(recorded["flow"]["init"], "point")  # numbers, without the file
         self.assertIn("m", recorded["point"])
 
+    def test_starts_as_an_axis(self):
+        start = self.path / "start.nc"
+        run("flow", "--nu", 2, "--time", 30, "--outputs", 2, "--seed", 7, "--output", start, "--quiet")
+        with xarray.open_dataset(start) as one:
+            m = one.m.values
+        axis = self.FLOW.split("[[sweep.axis]]")[0] + '[[sweep.axis]]\nkey = "flow.{}"\nvalues = {}\n'
+        self.done(axis.format("init", '["noise", "file"]'), "--init-from", start, "--init-time", "last")
+        found = self.data().m_t.isel(time=0).values
+        self.assertTrue(np.array_equal(found[1], m[-1]))
+        self.assertLess(abs(found[0]).max(), 0.1)
+        self.result.unlink()
+        self.done(axis.format("init_time", '["first", "last", 15]'), "--init-from", start)
+        self.assertTrue(np.array_equal(self.data().m_t.isel(time=0).values, m[[0, 2, 1]]))
+        self.result.unlink()
+        self.done(axis.format("init_b[1]", "[1, 2]"), "--activation", "softmax-1", "--init-b", 0.5)
+        self.assertEqual(self.data().b_t.isel(time=0).values.tolist(), [[1, 0.5], [2, 0.5]])
+
     def test_starts_that_are_not_there_are_refused(self):
         self.refused(self.FLOW, "nonexistent.nc", flags=("--init-from", "nonexistent.nc"))
         self.refused(self.FLOW.replace('["flow"]', '["bayes"]'), "none of the measures starts", flags=("--init-from", "x.nc"))
@@ -247,8 +264,92 @@ range = [1, 2]
         self.refused(text, part)
 
 
+class Ends(Sweeps):
+    DIVERGES = """
+[problem]
+activation = "softmax-1"
+nu = 2.0
+[flow]
+integrator = "euler"
+step = 400
+time = 4e4
+outputs = 4
+[end]
+search = "flow"
+[run]
+engine = "mc"
+samples = 200
+[sweep]
+measure = ["end", "flow", "phases", "pruning", "bayes"]
+[[sweep.axis]]
+key = "flow.step"
+values = [400, 1]
+"""
+
+    def test_divergence_is_said(self):
+        got = self.sweep(self.DIVERGES)
+        self.assertEqual(got.returncode, 3, got.stderr)
+        self.assertIn("diverged in 1 of 2 tasks", got.stderr)
+        data = self.data()
+        self.assertEqual(data.diverged.values.tolist(), [1, 0])
+        self.assertEqual(data.converged.values[0], 0)
+        for name in ("loss", "m", "tau_s", "pruned_loss"):
+            self.assertTrue(np.isnan(data[name].values[0]).all(), name)
+            self.assertTrue(np.isfinite(data[name].values[1]).any(), name)
+        self.assertTrue(np.isfinite(data.bayes.values).all())
+        one = self.path / "one.toml"
+        one.write_text(self.DIVERGES.split("[sweep]")[0])
+        for command in ("phases", "prune"):
+            got = run(command, one)
+            self.assertEqual((got.returncode, got.stdout), (3, ""), got.stderr)
+            self.assertIn("diverged", got.stderr)
+
+    def test_a_damaged_result_is_made_again(self):
+        self.done(BAYES)
+        good = self.data().bayes.values
+        whole = self.result.read_bytes()
+        damaged = bytearray(whole)
+        damaged[whole.index(good[0, 0].tobytes()) + 6] ^= 4
+        self.result.write_bytes(damaged)
+        _, said = self.done(BAYES)
+        self.assertIn("is damaged", said)
+        self.assertTrue(np.array_equal(self.data().bayes.values, good))
+        self.result.write_bytes(damaged)
+        got = self.sweep(BAYES.replace("nu = 2.0", "nu = 3.0"))
+        self.assertEqual(got.returncode, 2)
+        self.assertIn("is damaged", got.stderr)
+
+    def test_files_of_the_user_survive_in_the_store(self):
+        self.store.mkdir()
+        mine = [self.store / name for name in ("configuration", "2024.json", "my.task", "my.task.backup", "notes.txt")]
+        for path in mine:
+            path.write_text("mine")
+        self.done(BAYES)
+        copy = next(self.store.glob("????????????????????????????????.task"))
+        mine.append(shutil.copy(copy, f"{copy}.backup"))
+        self.result.unlink()
+        self.done(BAYES.replace("range = [1, 2]", "range = [1, 3]"))
+        for path in map(Path, mine):
+            self.assertTrue(path.exists(), path)
+
+
 class Mistakes(Sweeps):
     """Each is found before the first task, and says what to do."""
+
+    def test_what_changes_nothing(self):
+        for key, values, why in (("flow.time", "[1, 2]", "starts a flow"), ("sgd.method", '["reduced", "direct"]', "runs SGD"),
+                                 ("end.gradient", "[0.1, 0.2]", "end of training")):
+            self.refused(BAYES.replace('"run.seed"', f'"{key}"').replace("range = [1, 2]", f"values = {values}"), key, why)
+        end = BAYES.replace('["bayes"]', '["end"]')
+        self.refused(end, "newton", flags=("--time", 5))
+        self.refused(Starts.SGD, "starts a flow", flags=("--init-b", 3))
+        for text in ('[sgd]\nmethod = "foo"\n', '[compare]\ntheory = "kapa"\n'):
+            self.refused(BAYES + text, text.split('"')[1])
+        _, said = self.done(BAYES, "--mean", "1,0")
+        self.assertIn("problem.mean", said)
+        got = run("prune", "--nu", 2, "--time", 5)
+        self.assertEqual(got.returncode, 2)
+        self.assertIn("newton", got.stderr)
 
     def test_theories(self):
         text = Starts.SGD + '[compare]\ntheory = "kapa"\n'

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "core/index.h"
 #include "expectation/factorised/kernels.h"
@@ -13,6 +15,13 @@ std::vector<double> linspace(double from, double to, int n) {
   std::vector<double> x(at(n));
   for (int i = 0; i < n; ++i) x[at(i)] = from + (to - from) * i / (n - 1);
   return x;
+}
+
+void sort_by_score(Rule& rule) {
+  std::vector<std::pair<double, double>> pairs;
+  for (std::size_t i = 0; i < rule.x.size(); ++i) pairs.emplace_back(rule.x[i], rule.w[i]);
+  std::ranges::sort(pairs);
+  for (std::size_t i = 0; i < pairs.size(); ++i) std::tie(rule.x[i], rule.w[i]) = pairs[i];
 }
 
 struct Quantiles {
@@ -43,10 +52,13 @@ Quantiles quantiles(const NodeDensity& law, double level) {
 }  // namespace
 
 NodeDensity::NodeDensity(int tokens, Rule ordinary, Rule relevant, double sink)
-    : L_(tokens), ordinary_(std::move(ordinary)), relevant_(std::move(relevant)), sink_(sink) {
+    : L_(tokens),
+      ordinary_{std::move(ordinary), {}},
+      relevant_{std::move(relevant), {}},
+      sink_(sink) {
   double smallest = HUGE_VAL, largest = -HUGE_VAL;
   deviation_ = 0;
-  for (const Rule* law : {&ordinary_, &relevant_}) {
+  for (const Rule* law : {&ordinary_.rule, &relevant_.rule}) {
     double total = 0, mean = 0, square = 0;
     for (std::size_t i = 0; i < law->x.size(); ++i) {
       const double x = law->x[i], w = law->w[i];
@@ -63,9 +75,38 @@ NodeDensity::NodeDensity(int tokens, Rule ordinary, Rule relevant, double sink)
   low_ = -largest - std::log(double(L_) + 1) - 60;
   high_ = -smallest + 5;
   moderate_ = std::max(std::abs(low_), std::abs(high_)) < kLargestLog;
-  if (!moderate_) return;
-  for (Rule* law : {&ordinary_, &relevant_}) {
-    for (double& x : law->x) x = std::exp(x);
+  for (TokenLaw* law : {&ordinary_, &relevant_}) {
+    if (moderate_) {
+      for (double& x : law->rule.x) x = std::exp(x);
+    } else {
+      sort_by_score(law->rule);
+      law->below.assign(1, 0.0);
+      for (const double w : law->rule.w) law->below.push_back(law->below.back() + w);
+    }
+  }
+}
+
+void NodeDensity::mean_of_f(const TokenLaw& law, int n, int ld, const double* u,
+                            double* const* out) const {
+  const Rule& rule = law.rule;
+  if (moderate_) {
+    derivative_sum(Given::exponentials, rule.size(), rule.x.data(), rule.w.data(), ld, u, 2, out);
+    return;
+  }
+  // f = 1 to e^(-45) before the window and 0 to e^(-e^7) behind it.
+  constexpr double kBefore = 45, kBehind = 7;
+  constexpr int kPart = 32;
+  for (int j = 0; j < ld; j += kPart) {
+    const auto [least, most] = std::minmax_element(u + j, u + std::min(n, j + kPart));
+    const auto index = [&](double x) {
+      return std::lower_bound(rule.x.begin(), rule.x.end(), x) - rule.x.begin();
+    };
+    const auto from = index(-kBefore - *most), to = index(kBehind - *least);
+    double* part[2] = {out[0] + j, out[1] + j};
+    const int size = std::min(kPart, ld - j);
+    derivative_sum(Given::logs, static_cast<int>(to - from), rule.x.data() + from,
+                   rule.w.data() + from, size, u + j, 2, part);
+    for (int i = 0; i < size; ++i) part[0][i] += law.below[static_cast<std::size_t>(from)];
   }
 }
 
@@ -76,11 +117,8 @@ void NodeDensity::operator()(const std::vector<double>& u, std::vector<double>& 
   for (int i = 0; i < n; ++i) e[at(i)] = moderate_ ? std::exp(u[at(i)]) : u[at(i)];
   double* out0[2] = {g0.data(), k0.data()};
   double* out1[2] = {g1.data(), k1.data()};
-  const Given given = moderate_ ? Given::exponentials : Given::logs;
-  derivative_sum(given, ordinary_.size(), ordinary_.x.data(), ordinary_.w.data(), ld, e.data(), 2,
-                 out0);
-  derivative_sum(given, relevant_.size(), relevant_.x.data(), relevant_.w.data(), ld, e.data(), 2,
-                 out1);
+  mean_of_f(ordinary_, n, ld, e.data(), out0);
+  mean_of_f(relevant_, n, ld, e.data(), out1);
   survival.resize(u.size());
   density.resize(u.size());
   for (std::size_t i = 0; i < u.size(); ++i) {

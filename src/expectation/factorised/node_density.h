@@ -23,8 +23,17 @@ class NodeDensity {
                   std::vector<double>& density) const;
 
  private:
+  /// The law of one token's score: of e^score if all are moderate; else of the score, in order,
+  /// with the weight below each.
+  struct TokenLaw {
+    Rule rule;
+    std::vector<double> below;
+  };
+  /// g and g' at u (padded to ld): only scores within reach of -u take more than a look-up.
+  void mean_of_f(const TokenLaw& law, int n, int ld, const double* u, double* const* out) const;
+
   int L_;
-  Rule ordinary_, relevant_;  // of the score, or of e^score if these are moderate
+  TokenLaw ordinary_, relevant_;
   double sink_;
   double low_, high_, deviation_;
   bool moderate_;
