@@ -33,6 +33,8 @@ def read(path):
         stop(f"{path}: there is no such file")
     try:
         data = result_file.read(path)
+    except MemoryError:
+        stop(f"{path}: its dimensions are too large for the memory there is")
     except (OSError, ValueError, RuntimeError):
         stop(f"{path}: not a netCDF file, or not whole; draw a result of headflow flow, sgd, compare or sweep")
     kind, version = data.attrs.get("format"), data.attrs.get("format_version")

@@ -21,11 +21,11 @@ def flags():
     """Those of the program, which are the library's and more: units compile many files as one."""
     entries = json.loads((build / "compile_commands.json").read_text())
     words = next(shlex.split(e["command"]) for e in entries if "headflow.dir" in e["command"])
-    kept = [w for w in words[1:] if w.startswith(("-D", "-I", "-std", "-W"))]
+    kept = [w for w in words[1:] if w.startswith(("-D", "-I", "-std", "-W")) and not w.startswith("-Wno-")]
     for i, word in enumerate(words):
         if word in ("-isystem", "-I"):
             kept += [word, words[i + 1]]
-    return [*kept, f"-I{build}/generated", "-DHEADFLOW_VERSION=\"\"", "-DHWY_COMPILE_ONLY_STATIC"]
+    return [*kept, f"-I{build}/generated", "-DHEADFLOW_SOURCE=\"\"", "-DHEADFLOW_VERSION=\"\"", "-DHWY_COMPILE_ONLY_STATIC"]
 
 
 def clean(path):

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "dynamics/integrator.h"
+
 namespace headflow {
 
 Point Hessian::mode(Eigen::Index k) const {
@@ -19,6 +21,7 @@ Point Hessian::mode(Eigen::Index k) const {
 }
 
 Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
+  check_unknowns(point.heads(), point.features(), "the Hessian");
   const ActivationInfo& info = engine.problem().activation().info();
   Hessian out;
   out.heads = point.heads();

@@ -20,6 +20,11 @@ int run_bayes(Invocation& call) {
   const Problem problem(session.problem);
   check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
+  for (const char* key : {"run.engine", "run.samples", "run.randomisations"}) {
+    if (!session.keys.origin(key).starts_with("--")) continue;
+    print_note(fmt::format("{} is not used: the Bayes risk has methods of its own", key),
+               call.quiet);
+  }
   const auto begin = std::chrono::steady_clock::now();
   const BayesRisk result = [&] {
     const Elapsed elapsed(Progress::detect(call.quiet), "bayes: working");

@@ -67,6 +67,7 @@ int run_comparison(Invocation& call, const std::string& label) {
   const Problem problem = sgd_problem(session);
   session.sgd.check(problem, session.engine.threads);
   const std::vector<std::string> names = checked_limits(session.theory);
+  check_steps(session.compare_rtol, session.compare_atol);
   print_notes(problem, call.quiet);
   SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
   const auto stopped = [&] {

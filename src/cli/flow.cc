@@ -75,6 +75,18 @@ int run_flow(Invocation& call) {
 }  // namespace
 
 void note_unused_samples(const Engine& engine, const Session& session, bool quiet) {
+  const auto given = [&](const char* key) { return session.keys.origin(key).starts_with("--"); };
+  const auto unused = [&](const char* key, const std::string& why) {
+    if (given(key)) print_note(fmt::format("{} is not used: {}", key, why), quiet);
+  };
+  const std::string name(engine.name());
+  if (engine.tolerance() == 0 && engine.reason().empty()) {
+    unused("run.tolerance", "the engine " + name + " takes run.samples");
+  }
+  if (name != "qmc" && name != "factorised+qmc") {
+    unused("run.randomisations", "the engine is " + name);
+  }
+  if (engine.tolerance() > 0) unused("run.precision", "the engine is " + name);
   if (quiet || session.engine.samples == 0 || engine.tolerance() == 0) return;
   fmt::print(stderr,
              "headflow: note: run.samples is not used: the engine {} plans its nodes from "

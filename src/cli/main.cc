@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -100,6 +101,13 @@ void print_overview() {
   for (const auto& [code, meaning] : kExitMeanings) fmt::print("  {:<5}{}\n", code, meaning);
 }
 
+/// A result must not take the place of the configuration it is made from.
+void check_apart(const std::string& output, const std::string& file) {
+  std::error_code error;
+  if (output.empty() || file.empty() || !std::filesystem::equivalent(output, file, error)) return;
+  throw FileError(output, "is the configuration itself; choose another --output");
+}
+
 int run_command(const Command& command, const std::vector<std::string>& arguments,
                 const std::string& command_line) {
   Invocation call;
@@ -127,9 +135,8 @@ int run_command(const Command& command, const std::vector<std::string>& argument
       call.flags.emplace_back(flag->key->full_name(), flag->text);
     }
     call.session.engine.go_on = computations_go_on;
-    const int code = command.run(call);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(kNoOutput);
-    return code;
+    check_apart(call.session.output, file);
+    return command.run(call);
   } catch (const Interrupted&) {
     fmt::print(stderr,
                "headflow: stopped before there was a result; give the same command again\n");
@@ -145,14 +152,16 @@ int run_command(const Command& command, const std::vector<std::string>& argument
   }
 }
 
-int run(const std::vector<std::string>& arguments) {
+int dispatch(const std::vector<std::string>& arguments) {
   const bool help = !arguments.empty() &&
                     (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help");
   if (arguments.empty() || (help && arguments.size() == 1)) {
     print_overview();
     return arguments.empty() ? kBadInput : kSuccess;
   }
-  if (help) return run({arguments[1], "--help"});  // help flow
+  const bool of_help = help && (arguments[1] == "help" || arguments[1].starts_with('-'));
+  if (of_help) return dispatch({"help"});
+  if (help) return dispatch({arguments[1], "--help"});  // help flow
   if (arguments[0] == "--version") {
     fmt::print("headflow {} ({})\n", program_version(), program_commit());
     return kSuccess;
@@ -173,6 +182,16 @@ int run(const std::vector<std::string>& arguments) {
   return fail(fmt::format("unknown command {}{}; headflow --help lists them",
                           in_quotes(arguments[0]),
                           hint.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(hint))));
+}
+
+int run(const std::vector<std::string>& arguments) {
+  try {
+    const int code = dispatch(arguments);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(kNoOutput);
+    return code;
+  } catch (const std::system_error&) {  // of a print
+    return fail(kNoOutput);
+  }
 }
 
 }  // namespace

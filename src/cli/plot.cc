@@ -17,6 +17,8 @@ int run_plot(Invocation& call) {
     throw Error("plot: --output names one picture, but there are several files");
   }
   if (!call.session.output.empty()) check_writable(call.session.output);
+  catch_interrupts();  // Python is told to stop, too
+  if (!call.session.output.empty()) remove_leftovers(call.session.output);
   int worst = kSuccess;
   for (const std::string& file : call.names) {
     std::vector<std::string> arguments = {python, script, file};

@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
+#include "cli/command.h"
 #include "core/error.h"
 #include "core/suggest.h"
 
@@ -60,9 +64,12 @@ int run_program(const std::vector<std::string>& arguments, bool silent) {
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return 127;
   int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return 127;
+  bool told = false;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (interrupted() && !std::exchange(told, true)) ::kill(child, SIGTERM);
+    ::usleep(5000);
   }
+  if (told || interrupted()) throw Interrupted();
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 

@@ -69,6 +69,8 @@ std::set<std::string> chosen(const std::vector<std::string>& names,
 }
 
 nlohmann::ordered_json read_times(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) throw FileError(path, "is a folder; move it away");
   std::ifstream in(path);
   if (!in) return nlohmann::ordered_json::object();
   auto out = nlohmann::ordered_json::parse(in, nullptr, false);
@@ -192,6 +194,7 @@ int run_reproduce(Invocation& call) {
     write_atomically(folder + "/configs/" + fs::path(job.file.path).filename().string(),
                      job.file.text);
   }
+  static_cast<void>(read_times(folder + "/times.json"));  // before hours are spent
   const auto begin = Clock::now();
   const std::vector<SweepOutcome> outcomes =
       sweep_with_progress(paper.jobs, call.session.engine.threads, "reproduce", call.quiet);
@@ -221,6 +224,7 @@ int run_reproduce(Invocation& call) {
   keep_times(folder + "/times.json", paper, outcomes, seconds, workers.count());
   if (!call.quiet) fmt::print(stderr, "computed in {:.1f} s; results in {}\n", seconds, folder);
   const auto drawing = Clock::now();
+  catch_interrupts();
   const int code = draw(call, folder, {paper.figure_of.begin(), paper.figure_of.end()});
   nlohmann::ordered_json times = read_times(folder + "/times.json");
   times["draw"] = {{"seconds", seconds_since(drawing)}};

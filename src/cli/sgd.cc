@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/json.h"
@@ -14,6 +15,7 @@
 #include "core/suggest.h"
 #include "io/atomic_file.h"
 #include "io/checkpoint_file.h"
+#include "io/file_lock.h"
 #include "io/progress.h"
 #include "io/sgd_file.h"
 
@@ -51,6 +53,10 @@ int run_sgd(Invocation& call) {
                       "must be another file than result.output, which holds the start, too");
   }
   print_notes(problem, call.quiet);
+  for (const char* key : {"run.engine", "run.samples", "run.tolerance"}) {
+    if (session.sgd.loss == "population" || !session.keys.origin(key).starts_with("--")) continue;
+    print_note(fmt::format("{} is not used without sgd.loss = \"population\"", key), call.quiet);
+  }
 
   const SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), "sgd");
   const bool interrupted = runs.summary.outcome == "interrupted";
@@ -120,9 +126,13 @@ PopulationLoss population_losses(const Session& session,
       const Point point = problem.frame().enter(
           {record.state.m(), record.state.Lambda, record.state.b, record.state.v});
       if (!engine) engine = make_engine(problem, session.engine, {&point, false});
-      engine->follow(point);
       Evaluation evaluation;
-      engine->evaluate(point, {}, evaluation);
+      try {
+        engine->follow(point);
+        engine->evaluate(point, {}, evaluation);
+      } catch (const Interrupted&) {
+        return {};  // the runs are kept without it
+      }
       out.loss.back().push_back(evaluation.loss);
       out.error.back().push_back(evaluation.loss_error);
       done += 1;
@@ -195,6 +205,14 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
   const Session& session = call.session;
   const std::string configuration = session.compare_configuration();
   const std::string& output = session.output;  // checkpoints are beside it
+  if (!(session.checkpoint_seconds >= 0)) {
+    throw OptionError("result.checkpoint_seconds", fmt::format("{}", session.checkpoint_seconds),
+                      "must not be negative");
+  }
+  std::optional<FileLock> lock;
+  if (!output.empty()) {
+    lock.emplace(link_target(checkpoint_path(output)) + ".lock", output, FileLock::AtEnd::remove);
+  }
   Sgd sgd(problem, session.sgd, session.engine.seed, session.engine.threads, starts);
   if (!output.empty()) take_checkpoint(sgd, output, configuration, call.quiet);
   catch_interrupts();

@@ -14,7 +14,8 @@ struct Fingerprint {
   std::uint64_t high = 0x6c62272e07bb0142, low = 0x62b821756295c58d;
 
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
-  friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
+  friend auto operator<=>(const Fingerprint&,
+                          const Fingerprint&) = default;  // NOLINT(modernize-use-nullptr)
 
   /// 32 hexadecimal digits.
   std::string text() const {

@@ -99,13 +99,13 @@ class FlowField {
 };
 
 std::unique_ptr<Integrator> make_integrator(const FlowOptions& options, FlowField& flow,
-                                            const Vector& y0) {
+                                            const Vector& y0, const GoOn& go_on) {
   const Field field = [&flow](const double* y, double* velocity) { return flow(y, velocity); };
   if (options.integrator == "explicit" || options.integrator == "first-order") {
     return make_explicit(field, y0, options.rtol, options.atol);
   }
   if (options.integrator == "implicit") {
-    return make_implicit(field, y0, options.rtol, options.atol);
+    return make_implicit(field, y0, options.rtol, options.atol, go_on);
   }
   std::function<void(std::int64_t)> redraw;
   if (options.sampling == "redrawn") {
@@ -127,6 +127,15 @@ void require_choice(const char* key, const std::string& value,
 }
 
 }  // namespace
+
+void check_unknowns(Eigen::Index heads, Eigen::Index features, const std::string& why) {
+  const Eigen::Index unknowns = heads * (features + heads + 1) + 1;
+  if (unknowns <= kMostUnknowns) return;
+  throw Error(fmt::format(
+      "{}: {} heads and {} features are {} unknowns, and a dense matrix of at most {} fits; take "
+      "fewer heads, or flow.integrator = \"explicit\"",
+      why, heads, features, unknowns, kMostUnknowns));
+}
 
 std::string_view to_string(FlowOutcome outcome) {
   switch (outcome) {
@@ -184,6 +193,8 @@ void FlowOptions::check() const {
                                   "draws of samples; take a larger step or a shorter time",
                                   kFreshDraws));
   }
+  require((integrator != "euler" && integrator != "map") || time / step <= 1e12, "step", step,
+          "makes more than 10^12 steps");
   require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
   require_choice("spacing", spacing, {"linear", "log"});
   require(positive(first_output) && (spacing != "log" || first_output < time), "first_output",
@@ -265,6 +276,9 @@ void check_flow(const Engine& engine, const Point& start, const FlowOptions& opt
     throw OptionError("flow.sampling", in_quotes(options.sampling),
                       fmt::format("needs an engine with samples, not {}", engine.name()));
   }
+  if (options.integrator == "implicit") {
+    check_unknowns(start.heads(), start.features(), "flow.integrator = \"implicit\"");
+  }
   const double bytes = 8.0 * static_cast<double>(start.size() + 40) * options.outputs;
   if (options.times.empty() && bytes > kMostBytes) {
     throw OptionError("flow.outputs", fmt::format("{}", options.outputs),
@@ -292,7 +306,9 @@ class FlowRun {
     const auto begin = std::chrono::steady_clock::now();
     try {
       record(0.0, y_.data());
-      integrator_ = make_integrator(options_, field_, y_);
+      integrator_ = make_integrator(options_, field_, y_, [this] {
+        return goes_on(integrator_ ? integrator_->time() : 0.0);
+      });
       while (step()) {
       }
     } catch (const Interrupted&) {

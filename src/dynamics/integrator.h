@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/matrix.h"
+#include "core/parallel.h"
 
 namespace headflow {
 
@@ -40,8 +41,14 @@ std::unique_ptr<Integrator> make_explicit(const Field& field, const Vector& y0, 
                                           double absolute);
 
 /// Adaptive implicit BDF of order 1 to 5 (CVODE), Newton with a dense difference Jacobian: for
-/// runs to stationarity, where the time scales are far apart.
+/// runs to stationarity, where the time scales are far apart. At most kMostUnknowns of them.
+/// `advance` throws Interrupted if go_on says no.
 std::unique_ptr<Integrator> make_implicit(const Field& field, const Vector& y0, double relative,
-                                          double absolute);
+                                          double absolute, const GoOn& go_on = {});
+
+/// Of a dense Jacobian or Hessian: 128 MB, and minutes to decompose it.
+inline constexpr Eigen::Index kMostUnknowns = 4096;
+/// Throws Error, with the reason, if a point of so many heads and features has more.
+void check_unknowns(Eigen::Index heads, Eigen::Index features, const std::string& why);
 
 }  // namespace headflow

@@ -1,7 +1,6 @@
 #include <arkode/arkode_erkstep.h>
 #include <cvode/cvode.h>
 #include <nvector/nvector_serial.h>
-#include <sunlinsol/sunlinsol_dense.h>
 #include <sunmatrix/sunmatrix_dense.h>
 
 #include <cmath>
@@ -11,6 +10,7 @@
 
 #include "core/error.h"
 #include "dynamics/integrator.h"
+#include "dynamics/stoppable_lu.h"
 
 namespace headflow {
 namespace {
@@ -114,11 +114,27 @@ class Explicit final : public SundialsIntegrator {
 
 class Implicit final : public SundialsIntegrator {
  public:
-  Implicit(const Field& field, const Vector& y0, double relative, double absolute)
+  Implicit(const Field& field, const Vector& y0, double relative, double absolute,
+           const GoOn& go_on)
       : SundialsIntegrator(field, y0),
+        go_on_(go_on),
         memory_(CVodeCreate(CV_BDF, context_)),
         jacobian_(SUNDenseMatrix(size_, size_, context_)),
-        solver_(SUNLinSol_Dense(y_.get(), jacobian_, context_)) {
+        solver_(SUNLinSolNewEmpty(context_)) {
+    if (!memory_ || !jacobian_ || !solver_) throw std::bad_alloc();
+    solver_->content = this;
+    solver_->ops->gettype = [](SUNLinearSolver) { return SUNLINEARSOLVER_DIRECT; };
+    solver_->ops->setup = [](SUNLinearSolver solver, SUNMatrix matrix) {
+      return static_cast<Implicit*>(solver->content)->set_up(matrix);
+    };
+    solver_->ops->solve = [](SUNLinearSolver solver, SUNMatrix matrix, N_Vector x, N_Vector b,
+                             sunrealtype) {
+      auto* self = static_cast<Implicit*>(solver->content);
+      N_VScale(1.0, b, x);
+      solve_factorised(static_cast<std::size_t>(self->size_), SM_COLS_D(matrix), self->pivots_,
+                       N_VGetArrayPointer(x));
+      return static_cast<int>(SUNLS_SUCCESS);
+    };
     require(CVodeInit(memory_, right_hand_side, 0.0, y_.get()), "initial state");
     require(CVodeSetUserData(memory_, static_cast<SundialsIntegrator*>(this)), "user data");
     require(CVodeSStolerances(memory_, relative, absolute), "tolerances");
@@ -128,7 +144,7 @@ class Implicit final : public SundialsIntegrator {
   }
   ~Implicit() override {
     CVodeFree(&memory_);
-    SUNLinSolFree(solver_);
+    SUNLinSolFreeEmpty(solver_);
     SUNMatDestroy(jacobian_);
   }
 
@@ -146,6 +162,17 @@ class Implicit final : public SundialsIntegrator {
   bool dense_output(double time, int k) const override {
     return CVodeGetDky(memory_, time, k, scratch_.get()) >= 0;
   }
+  int set_up(SUNMatrix matrix) {
+    switch (factorise(static_cast<std::size_t>(size_), SM_COLS_D(matrix), pivots_, go_on_)) {
+      case LuOutcome::done: return SUNLS_SUCCESS;
+      case LuOutcome::singular: return SUNLS_LUFACT_FAIL;
+      case LuOutcome::stopped: thrown_ = std::make_exception_ptr(Interrupted());
+    }
+    return SUNLS_PACKAGE_FAIL_UNREC;
+  }
+
+  GoOn go_on_;
+  std::vector<std::size_t> pivots_;
   void* memory_;
   SUNMatrix jacobian_;
   SUNLinearSolver solver_;
@@ -159,8 +186,8 @@ std::unique_ptr<Integrator> make_explicit(const Field& field, const Vector& y0, 
 }
 
 std::unique_ptr<Integrator> make_implicit(const Field& field, const Vector& y0, double relative,
-                                          double absolute) {
-  return std::make_unique<Implicit>(field, y0, relative, absolute);
+                                          double absolute, const GoOn& go_on) {
+  return std::make_unique<Implicit>(field, y0, relative, absolute, go_on);
 }
 
 }  // namespace headflow

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "dynamics/integrator.h"
 #include "expectation/check_engine.h"
 #include "experiments/measure_info.h"
 #include "sgd/limit.h"
@@ -31,7 +32,12 @@ void check_sgd(const Session& session) {
   }
 }
 
-void check_flow(const Session& session, const Problem& problem) {
+void check_flow(const Session& session, const Problem& problem, bool to_the_end) {
+  if (session.flow.integrator == "implicit" || (to_the_end && session.end_search == "newton")) {
+    check_unknowns(problem.H(), problem.F(),
+                   to_the_end && session.end_search == "newton" ? "end.search = \"newton\""
+                                                                : "flow.integrator = \"implicit\"");
+  }
   static_cast<void>(session.flow_start(problem));  // its shapes
   const bool samples = session.engine.engine == "mc" || session.engine.engine == "qmc" ||
                        (session.engine.engine == "auto" && session.engine.samples > 0);
@@ -50,10 +56,14 @@ void check_task(const Session& session, const std::vector<std::string>& measures
   session.check_end();
   session.sgd.check_choices();
   checked_limits(session.theory);
+  check_steps(session.compare_rtol, session.compare_atol);
   check_engine(problem, session.engine);
   const bool flow = std::ranges::any_of(measures, trains);
   const bool sgd = std::ranges::count(measures, "sgd") > 0;
-  if (flow) check_flow(session, problem);
+  const bool to_the_end = std::ranges::any_of(measures, [](const std::string& one) {
+    return trains(one) && one != "flow" && one != "phases";
+  });
+  if (flow) check_flow(session, problem, to_the_end);
   if (sgd) check_sgd(session);
   const bool from_point =
       (flow && session.flow.init == "point") || (sgd && session.sgd.init == "point");

@@ -81,7 +81,8 @@ std::string why_unused(const std::string& key, const std::vector<std::string>& m
   };
   const std::string section = key.substr(0, key.find('.'));
   const bool ends = any({"end", "pruning", "similarity", "attention"});
-  if ((section == "sgd" || section == "compare") && !any({"sgd"})) return "none of the measures runs SGD";
+  if ((section == "sgd" || section == "compare") && !any({"sgd"}))
+    return "none of the measures runs SGD";
   if (section == "end" && !ends) return "none of the measures goes to the end of training";
   if (section != "flow") return "";
   if (std::ranges::none_of(measures, trains)) return "none of the measures starts a flow";

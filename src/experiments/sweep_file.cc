@@ -317,6 +317,16 @@ void check_flag(const SweepPlan& plan, const Key& key, const std::string& text) 
                               key.flag(), text, in_quotes(axis.name), name));
     }
   }
+  // --nu 3,4 beside an axis of nu[2]: the 4 would be lost.
+  const auto given = static_cast<std::size_t>(std::ranges::count(text, ',')) + 1;
+  for (const SweepAxis& axis : plan.axes) {
+    for (const std::string& name : axis.keys) {
+      const AxisTarget target = target_of(name);
+      if (target.key != key.full_name() || given == 1 || target.element > given) continue;
+      throw Error(fmt::format("{} {} and the axis {} both set {}: leave one of them out",
+                              key.flag(), text, in_quotes(axis.name), name));
+    }
+  }
   if (key.full_name() == "problem.nu" && plan.varies("problem.nu")) {
     const bool first = std::ranges::any_of(plan.axes, [](const SweepAxis& axis) {
       return std::ranges::count(axis.keys, "problem.nu[1]") > 0;

@@ -182,7 +182,8 @@ TEST(SweepPlan, NamesThatAResultCannotHave) {
   // Names of other measures are free, and the name of a key may need another.
   EXPECT_EQ(error_of(axis(key + "name = \"loss\"", "bayes")), "");
   expect_complaint(axis("key = \"flow.time\"\nvalues = [1.0]", "flow"), "\"time\"");
-  EXPECT_EQ(error_of(axis("key = \"flow.time\"\nvalues = [1.0]")), "");
+  EXPECT_EQ(error_of("[end]\nsearch = \"flow\"\n" + axis("key = \"flow.time\"\nvalues = [1.0]")),
+            "");
   EXPECT_EQ(plan_of(axis("key = \"problem.nu[2]\"\nvalues = [1.0]")).axes[0].name, "nu2");
 }
 
@@ -197,7 +198,12 @@ TEST(SweepPlan, AFlagBesideItsAxisIsRefused) {
   EXPECT_EQ(file_of(heads, {{"problem.tokens", "7"}}).base.problem.tokens, 7);
   const std::string both = axis("key = \"problem.nu[1]\"\nvalues = [1.0]") +
                            "[[sweep.axis]]\nkey = \"problem.nu[2]\"\nvalues = [1.0]\n";
-  expect_complaint(both, "--nu 2,2 and the axes", {{"problem.nu", "2,2"}});
+  expect_complaint(both, "--nu 2 and the axes", {{"problem.nu", "2"}});
+  expect_complaint(both, "--nu 2,2 and the axis \"nu1\"", {{"problem.nu", "2,2"}});
+  const std::string second = axis("key = \"problem.nu[2]\"\nvalues = [1.0]");
+  expect_complaint(second, "--nu 3,4 and the axis \"nu2\"", {{"problem.nu", "3,4"}});
+  EXPECT_EQ(error_of(second), "");
+  EXPECT_NO_THROW(file_of(second, {{"problem.nu", "3"}}));
 }
 
 TEST(SweepPlan, AnAxisOfTauWinsOverStepsOfTheFile) {

@@ -31,6 +31,9 @@ RunningSweep::RunningSweep(SweepJob job, int threads, const SweepWatch& watch)
   Session session;
   session.take(job_.file.base);
   configuration_ = session.keys.toml(swept_sections(), plan.replaced_keys()) + "\n" + plan.toml();
+  if (tasks() > 100 * kBlock) {
+    watch.note(fmt::format("{} tasks are checked before the first one runs", tasks()));
+  }
   check_tasks(threads, watch.go_on);
   session.take(job_.file.base);
   prepare(0, session);
@@ -125,11 +128,13 @@ void RunningSweep::check_tasks(int threads, const GoOn& go_on) {
   }
 }
 
+std::string RunningSweep::tasks_folder() const { return link_target(job_.output) + ".tasks"; }
+
 /// Is there a result already, and may it be replaced?
 void RunningSweep::look_at_output(const SweepWatch& watch) {
   namespace fs = std::filesystem;
   const std::string& path = job_.output;
-  const std::string folder = path + ".tasks";
+  const std::string folder = tasks_folder();
   std::error_code error;
   if (is_result_of(path, configuration_)) {
     outcome.done = outcome.kept = outcome.tasks;
@@ -212,12 +217,19 @@ void RunningSweep::finish() {
     prepare(task, session);
     TaskStore::Loaded loaded = store_->load(identity(session));
     if (loaded.found == TaskStore::Found::whole) return std::move(loaded.result);
-    throw FileError(job_.output + ".tasks", fmt::format("the task {} was changed or removed while "
-                                                        "this ran; give the command again",
-                                                        plan.describe(task)));
+    throw FileError(tasks_folder(), fmt::format("the task {} was changed or removed while "
+                                                "this ran; give the command again",
+                                                plan.describe(task)));
   };
   Provenance provenance{configuration_, job_.command_line, job_.file.base.engine.seed};
   if (plan.varies("run.seed")) provenance.seed.reset();
+  std::error_code error;
+  if (!job_.replace && std::filesystem::exists(job_.output, error) &&
+      read_attribute(job_.output, "format") != "headflow-sweep") {
+    throw FileError(job_.output,
+                    "was written by something else meanwhile; move it away and give the command "
+                    "again: the tasks are kept");
+  }
   write_sweep(job_.output, plan, load, provenance);
   if (job_.keep_tasks) {
     std::vector<Fingerprint> wanted = fingerprints_;

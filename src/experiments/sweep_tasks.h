@@ -38,6 +38,7 @@ class RunningSweep {
   SweepOutcome outcome;
 
  private:
+  std::string tasks_folder() const;
   void take_start(const SweepWatch& watch);
   void check_tasks(int threads, const GoOn& go_on);
   void look_at_output(const SweepWatch& watch);

@@ -110,7 +110,7 @@ TaskStore::TaskStore(const std::string& folder)
         std::error_code error;
         fs::create_directories(folder, error);
         if (error) throw FileError(folder, "cannot be made: " + error.message());
-        return fs::path(folder);
+        return FileLock((fs::path(folder) / kLockName).string(), folder, FileLock::AtEnd::keep);
       }()) {}
 
 fs::path TaskStore::path_of(const Fingerprint& task) const {

@@ -11,6 +11,7 @@
 
 #include "core/fingerprint.h"
 #include "experiments/measures.h"
+#include "io/file_lock.h"
 
 namespace headflow {
 
@@ -26,20 +27,6 @@ struct TaskIdentity {
 };
 
 inline constexpr const char* kLockName = "lock";
-
-/// Holds a folder for this process. Throws Error if another process does.
-class FolderLock {
- public:
-  explicit FolderLock(const std::filesystem::path& folder);
-  ~FolderLock();
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-  FolderLock& operator=(FolderLock&&) = delete;
-
- private:
-  int file_ = -1;
-};
 
 class TaskStore {
  public:
@@ -68,7 +55,7 @@ class TaskStore {
 
  private:
   std::filesystem::path folder_;
-  FolderLock lock_;
+  FileLock lock_;
 };
 
 }  // namespace headflow

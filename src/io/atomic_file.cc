@@ -111,6 +111,8 @@ void remove_leftovers_of(const fs::path& target) {
 
 }  // namespace
 
+std::string link_target(const std::string& path) { return followed(path).string(); }
+
 void check_writable(const std::string& path) {
   const fs::path target = checked_target(path);
   // The only sure sign is a file that was made.

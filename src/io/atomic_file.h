@@ -5,6 +5,10 @@
 
 namespace headflow {
 
+/// Where a chain of symbolic links leads, whether there is a file or not: the path itself if it is
+/// no link.
+std::string link_target(const std::string& path);
+
 /// Throws FileError if a file could not be written there: a missing folder, no permission, a name
 /// that is too long, or a path that is a folder, a device or a pipe. Call it before a long
 /// computation.

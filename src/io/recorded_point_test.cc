@@ -29,7 +29,7 @@ struct State {
   double v;
 
   explicit State(unsigned seed) {
-    const Matrix spikes = testing::random_matrix(F, kDimension, 10 * seed + 1),
+    const Matrix spikes = testing::random_matrix(F, kDimension, 10 * (seed % 100) + 1),
                  heads = testing::random_matrix(H, kDimension, 10 * seed + 2);
     m = heads * spikes.transpose();
     q = heads * heads.transpose();

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "dynamics/integrator.h"
 
 namespace headflow {
 
@@ -20,6 +21,16 @@ std::vector<std::string> checked_limits(const std::vector<std::string>& names) {
   }
   if (out.empty()) throw OptionError("compare.theory", "[]", one_of(known, ""));
   return out;
+}
+
+void check_steps(double rtol, double atol) {
+  const auto check = [](const char* key, double value, double least) {
+    if (value >= least && value <= 0.1) return;
+    throw OptionError(key, fmt::format("{:g}", value),
+                      fmt::format("must be from {:g} to 0.1", least));
+  };
+  check("compare.rtol", rtol, 1e-14);
+  check("compare.atol", atol, 1e-16);
 }
 
 Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& engine_options,
@@ -39,9 +50,10 @@ Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& eng
   out.flow.time = out.flow.times.back();
   out.flow.gradient_tolerance = 0;
   const bool noiseless = options.name == "flow";
-  out.flow.integrator = noiseless                 ? "implicit"
-                        : options.name == "kappa" ? "explicit"
-                                                  : options.name;  // its own: map, first-order
+  const bool dense = out.start.size() <= kMostUnknowns;
+  out.flow.integrator = noiseless && dense                     ? "implicit"
+                        : noiseless || options.name == "kappa" ? "explicit"
+                                                               : options.name;  // map, first-order
   out.flow.step = sgd.lr;
   if (!noiseless) {
     out.flow.kappa = sgd.lr * static_cast<double>(sgd.dim) / static_cast<double>(sgd.batch);

@@ -31,6 +31,9 @@ std::vector<std::string> limit_names();
 /// that is no limit.
 std::vector<std::string> checked_limits(const std::vector<std::string>& names);
 
+/// Throws OptionError if compare.rtol or compare.atol is out of range.
+void check_steps(double rtol, double atol);
+
 /// `steps`: after which the run was recorded. Throws OptionError for an unknown name.
 Limit make_limit(const ProblemOptions& problem, const EngineOptions& engine, const SgdOptions& sgd,
                  const SgdState& start, const std::vector<std::int64_t>& steps,

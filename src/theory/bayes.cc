@@ -236,7 +236,8 @@ BayesRisk by_sampling(const GaussianMixture& prior, int L, const BayesOptions& o
   for (const double risk : risks) variance += (risk - mean) * (risk - mean) / (kBatches - 1);
   BayesRisk out;
   out.risk = all - (mean - all) / (kBatches - 1);  // a bias of 1/tokens cancels
-  out.error = std::sqrt(variance / kBatches);
+  // Tokens that all agree say nothing of what is rarer than they are.
+  out.error = std::max(std::sqrt(variance / kBatches), 3.0 / static_cast<double>(kBatches * count));
   out.error_kind = to_string(ErrorKind::standard_error);
   out.method = "sampling (random tokens)";
   out.nodes = kBatches * count;

@@ -51,7 +51,8 @@ struct EvidenceBlock {
 /// The blocks of a mixture; all in one if `whole`.
 std::vector<EvidenceBlock> evidence_blocks(const GaussianMixture& prior, bool whole);
 
-/// One Gaussian or atom, of any dimension (evidence_mellin.cc).
+/// One Gaussian or atom, of any dimension (evidence_mellin.cc); null if its mean is so large that
+/// it would take too many terms.
 std::unique_ptr<Evidence> mellin_evidence(const MixtureComponent& component,
                                           const EvidenceRange& range);
 

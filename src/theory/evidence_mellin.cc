@@ -27,6 +27,8 @@ namespace {
 
 using Complex = std::complex<double>;
 
+constexpr int kMostTerms = 1 << 21;  // of all contours; their number grows with the means
+
 class MellinEvidence final : public Evidence {
  public:
   MellinEvidence(const MixtureComponent& component, const EvidenceRange& range)
@@ -40,8 +42,12 @@ class MellinEvidence final : public Evidence {
     }
     for (const double c : {0.1, 0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0}) {
       contours_.push_back(contour(c, range.digits, largest_u() - range.smallest_u()));
+      if (!complete_) return;
     }
   }
+
+  /// False if it would take too many terms.
+  bool complete() const { return complete_; }
 
   EvidenceValues at(double u) const override {
     u += log_weight_;  // of weight p: h = p h~(u + log p)
@@ -104,7 +110,7 @@ class MellinEvidence final : public Evidence {
     return mean + 9.0 * std::sqrt(variance) + 5.0;
   }
 
-  Contour contour(double c, double digits, double range) const {
+  Contour contour(double c, double digits, double range) {
     Contour out{c, 0, (log_gamma(c) + log_moment(c)).real(), {}, {}};
     const double distance = std::min({c, std::abs(1.0 - c), 1.0});
     out.step = 2.0 * std::numbers::pi / (range + digits / distance);
@@ -112,6 +118,8 @@ class MellinEvidence final : public Evidence {
       const Complex z(c, n * out.step);
       const Complex value = log_gamma(z) + log_moment(z) - out.log_size;
       if (value.real() < -digits - 5.0) return out;
+      complete_ = std::isfinite(value.real()) && ++terms_ < kMostTerms;
+      if (!complete_) return out;
       out.terms.push_back(std::exp(value) * (n == 0 ? 0.5 : 1.0));
       out.divided.push_back(out.terms.back() / (1.0 - z));
     }
@@ -120,13 +128,16 @@ class MellinEvidence final : public Evidence {
   double weight_, log_weight_;
   Vector variances_, means_;
   std::vector<Contour> contours_;
+  bool complete_ = true;
+  int terms_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Evidence> mellin_evidence(const MixtureComponent& component,
                                           const EvidenceRange& range) {
-  return std::make_unique<MellinEvidence>(component, range);
+  auto out = std::make_unique<MellinEvidence>(component, range);
+  return out->complete() ? std::move(out) : nullptr;
 }
 
 }  // namespace headflow

@@ -75,6 +75,27 @@ class Engines(unittest.TestCase):
         sampled = self.loss(*flags, "--engine", "mc", "--samples", 20000)
         self.near(self.loss(*flags), sampled["loss"], 5 * sampled["loss_error"])
 
+    def test_numbers_without_measure_are_answered(self):
+        sampled = self.loss("--activation", "softmax-1", "--b", "1e3,-1e3")
+        self.near(self.loss("--activation", "softmax-1", "--b", "1e300,-1e300"), sampled["loss"], 1e-6)
+        for nu in ("1e14", "1e300"):  # bounded in time and memory; a sampled zero has an error
+            done = run("bayes", "--nu", nu, "--threads", 1, "--json", "--quiet")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            out = json.loads(done.stdout)
+            self.assertLess(out["risk"], 1e-6)
+            self.assertGreater(out["risk_error"], 1e-7)
+
+    def test_unused_and_unseen(self):
+        self.assertIn("point.v does not matter", run("loss", self.point, "--v", 5).stderr)
+        self.assertNotIn("does not matter", run("loss", self.point, "--activation", "softmax-1", "--v", 5).stderr)
+        sure = ["--nu", "100,0", "--m", "30,0;30,0", "--R", "0,0;0,0", "--samples", 2000]
+        self.assertIn("samples agree", run("loss", self.point, "--engine", "mc", *sure).stderr)
+        self.assertNotIn("samples agree", run("loss", self.point, "--engine", "mc", "--samples", 2000).stderr)
+        for at in ("origin", "saddle"):
+            done = run("hessian", self.point, "--at", at, "--m", "1,0;0,1")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("point.m is not used", done.stderr)
+
     def test_large_scores(self):
         flags = ["--tokens", 100, "--heads", 1, "--nu", 2, "--m", "1000,0", "--R", 1]
         if FULL:  # half a minute: every engine is tried before qmc is taken

@@ -152,12 +152,13 @@ Rule trapezoid_nodes(const NodeDensity& law, double digits, int most) {
   const double stretch = law.deviation() < 4 ? 0.3 : 0.0;
   const auto pull = [&](double t) { return stretch > 0 ? stretch * std::exp(q.tenth - t) : 0.0; };
   const auto u_of = [&](double t) { return t - pull(t); };
+  const double step = std::min(1.05, 9.8 / digits);
+  if (!((q.high - q.low) / step < most)) return {};
   double from = std::min(q.low, q.tenth);  // u_of(from) <= q.low
   for (double above = q.tenth; stretch > 0 && above - from > 0.01;) {
     const double half = (from + above) / 2;
     (u_of(half) > q.low ? above : from) = half;
   }
-  const double step = std::min(1.05, 9.8 / digits);
   if (!((q.high - from) / step < most)) return {};
   const int n = static_cast<int>(std::ceil((q.high - from) / step)) + 1;
   std::vector<double> u, survival, density;

@@ -1,3 +1,5 @@
+#include "io/file_lock.h"
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -5,24 +7,22 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "core/error.h"
-#include "experiments/task_store.h"
 
 namespace headflow {
 
-// The lock goes with the process: one that was killed holds nothing.
-FolderLock::FolderLock(const std::filesystem::path& folder) {
-  const std::string path = (folder / kLockName).string();
+FileLock::FileLock(const std::string& path, const std::string& what, AtEnd at_end)
+    : path_(path), at_end_(at_end) {
   for (;;) {
     file_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
     if (file_ < 0) throw FileError(path, fmt::format("cannot be made: {}", std::strerror(errno)));
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(file_);
       throw Error(fmt::format(
-          "{}: another process is at work on this sweep; wait for it, or choose another --output",
-          folder.string()));
+          "{}: another process is at work on it; wait for it, or choose another --output", what));
     }
     // If a process that has just ended removed the file, this lock is on nothing: once more.
     struct stat mine {
@@ -33,14 +33,19 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
     }
     ::close(file_);
     std::error_code error;
-    std::filesystem::create_directories(folder, error);
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   }
 }
 
-FolderLock::FolderLock(FolderLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+FileLock::FileLock(FileLock&& other) noexcept
+    : path_(std::move(other.path_)),
+      at_end_(other.at_end_),
+      file_(std::exchange(other.file_, -1)) {}
 
-FolderLock::~FolderLock() {
-  if (file_ >= 0) ::close(file_);
+FileLock::~FileLock() {
+  if (file_ < 0) return;
+  if (at_end_ == AtEnd::remove) ::unlink(path_.c_str());
+  ::close(file_);
 }
 
 }  // namespace headflow
