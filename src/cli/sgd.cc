@@ -126,13 +126,9 @@ PopulationLoss population_losses(const Session& session,
       const Point point = problem.frame().enter(
           {record.state.m(), record.state.Lambda, record.state.b, record.state.v});
       if (!engine) engine = make_engine(problem, session.engine, {&point, false});
+      engine->follow(point);
       Evaluation evaluation;
-      try {
-        engine->follow(point);
-        engine->evaluate(point, {}, evaluation);
-      } catch (const Interrupted&) {
-        return {};  // the runs are kept without it
-      }
+      engine->evaluate(point, {}, evaluation);
       out.loss.back().push_back(evaluation.loss);
       out.error.back().push_back(evaluation.loss_error);
       done += 1;
@@ -260,7 +256,11 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
   }
   out.summary.steps = sgd.output_steps()[out.recorded.front().size() - 1];
   if (session.sgd.loss == "population") {
-    out.population = population_losses(session, out.recorded, call.quiet);
+    try {
+      out.population = population_losses(session, out.recorded, call.quiet);
+    } catch (const Interrupted&) {
+      out.population = {};  // the runs are kept without it
+    }
   }
   out.summary.outcome = sgd.diverged()                     ? "diverged"
                         : sgd.finished() && !interrupted() ? "finished"

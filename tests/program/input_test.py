@@ -170,5 +170,34 @@ class Noise(Case):
             self.allowed(run("bayes", path, "--json", "--nu", "2,2", preexec_fn=limited), text)
 
 
+class Bounds(unittest.TestCase):
+    """What cannot be done is refused at once."""
+
+    def test_help_of_help(self):
+        for arguments in (("help", "help"), ("--help", "--help"), ("-h", "-h"), ("help", "help", "loss")):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("commands:", done.stdout)
+
+    def test_refusals(self):
+        for arguments, word in ((("flow", "--integrator", "implicit", "--heads", 256, "--json"), "unknowns"),
+                                (("fixed-point", "--heads", 256), "unknowns"),
+                                (("hessian", "--heads", 128, "--at", "origin"), "unknowns"),
+                                (("flow", "--integrator", "euler", "--step", "1e-300", "--json"), "10^12 steps"),
+                                (("compare", "--rtol", -1, "--batch", 100000, "--steps", 300), "compare.rtol"),
+                                (("sgd", "--checkpoint-seconds", -1, "--json"), "checkpoint_seconds")):
+            done = run(*arguments, "--nu", 2, "--threads", 1)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(word, done.stderr)
+
+    def test_what_is_not_used_is_said(self):
+        for arguments, word in ((("bayes", "--engine", "mc", "--samples", 100), "run.samples"),
+                                (("loss", "--m", "1,0;0,1", "--engine", "mc", "--samples", 100, "--tolerance", "1e-3"), "run.tolerance"),
+                                (("loss", "--m", "1,0;0,1", "--engine", "mc", "--samples", 100, "--randomisations", 3), "run.randomisations")):
+            done = run(*arguments, "--nu", 2, "--threads", 1)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"{word} is not used", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

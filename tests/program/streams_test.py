@@ -55,6 +55,8 @@ class Streams(Case):
 
     def test_a_full_standard_output_is_an_error(self):
         with open("/dev/full", "w") as full:
+            for arguments in (("help",), ("--help",), ("--version",), ("loss", "--help"), ("help", "loss")):
+                self.assertEqual(run(*arguments, stdout=full).returncode, 2, arguments)
             for arguments in (("bayes", "--nu", "2", "--json"), ("hessian", "--nu", "2", "--heads", "12", "--at", "origin",
                                                                 "--samples", "50", "--json")):
                 done = run(*arguments, stdout=full)
@@ -195,6 +197,71 @@ class Signals(Case):
             self.assertEqual(found["kind"], "unknown")
             for key in ("index", "zero_modes", "symmetries", "unused_heads", "escape_rate"):
                 self.assertIsNone(found[key], key)
+
+
+class Together(Case):
+    """Two processes, one output."""
+
+    LONG = ["sgd", "--nu", "2,2", "--dim", "1000", "--batch", "1000", "--steps", "100000000", "--checkpoint-seconds", "0"]
+
+    def test_a_second_run_of_sgd_is_told(self):
+        first = subprocess.Popen([PROGRAM, *self.LONG, "--output", self.output], stderr=subprocess.DEVNULL)
+        lock = self.path / "run.nc.checkpoint.lock"
+        while not lock.exists() and first.poll() is None:
+            time.sleep(0.01)
+        done = run(*self.LONG, "--seed", 2, "--output", self.output)
+        first.send_signal(signal.SIGINT)
+        self.assertEqual(first.wait(20), 130)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("another process is at work", done.stderr)
+        self.assertFalse(lock.exists())
+
+    def test_links_lead_to_one_store(self):
+        config = self.path / "sweep.toml"
+        config.write_text('[problem]\nnu = 2.0\n[sweep]\nmeasure = ["bayes"]\n[[sweep.axis]]\nkey = "run.seed"\nrange = [1, 2]\n')
+        (self.path / "link.nc").symlink_to("run.nc")
+        self.assertEqual(run("sweep", config, "--output", self.path / "link.nc").returncode, 0)
+        self.assertTrue((self.path / "run.nc.tasks").is_dir() and not (self.path / "link.nc.tasks").exists())
+
+    def test_a_result_is_not_put_in_the_place_of_its_configuration(self):
+        config = self.path / "flow.toml"
+        text = "[problem]\nnu = 2.0\n[flow]\ntime = 1\n"
+        config.write_text(text)
+        self.assertEqual(run("flow", config, "--output", config).returncode, 2)
+        self.assertEqual(config.read_text(), text)
+
+
+class Drawing(Case):
+    """Python is told to stop, too."""
+
+    def test_signals(self):
+        self.assertEqual(run(*FLOW, "--output", self.output).returncode, 0)
+        slow = self.path / "python"
+        slow.write_text('#!/bin/sh\ncase $1 in -c) exit 0;; esac\necho $$ > "$0.pid"\nexec sleep 60\n')
+        slow.chmod(0o755)
+        process = subprocess.Popen([PROGRAM, "plot", self.output], stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "PYTHON": str(slow)})
+        pid = Path(f"{slow}.pid")
+        while not (pid.exists() and pid.read_text().strip()) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        self.assertFalse(Path(f"/proc/{pid.read_text().strip()}").exists())
+
+
+class Population(Case):
+    def test_runs_are_kept_when_their_losses_are_not_waited_for(self):
+        process = subprocess.Popen(
+            [PROGRAM, "sgd", "--nu", "2,2", "--steps", "20", "--dim", "100", "--batch", "10", "--loss", "population",
+             "--engine", "mc", "--samples", "30000000", "--output", self.output], stderr=subprocess.PIPE, text=True)
+        while not (self.path / "run.nc.checkpoint").exists() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 130, said)
+        self.assertTrue(self.output.exists(), said)
 
 
 if __name__ == "__main__":
