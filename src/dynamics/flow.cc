@@ -64,7 +64,8 @@ class FlowField {
     if (half_step_ > 0) {
       // Descent y' = y - gamma g follows dy/dtau = -g - (gamma/2) H g but for terms in gamma^2
       // (the modified equation of Euler's method).
-      engine_.hessian_product(point, grad, product_);
+      // By differences, four gradients: good to far more digits than gamma^2 leaves.
+      engine_.Engine::hessian_product(point, grad, product_);
       grad.m += half_step_ * product_.m;
       grad.R += half_step_ * product_.R;
       grad.b += half_step_ * product_.b;
