@@ -7,7 +7,7 @@ import numpy as np
 
 from comparison import NAMES, draw_row
 from heads import draw_plane
-from style import HEADS, line_look, overlap
+from style import HEADS, line_look, overlap, power_of_ten
 
 MOST_RUNS = 5
 MOST_FEATURES = 4
@@ -112,8 +112,8 @@ def draw_flow(data, only):
 def draw_sgd(data, only):
     runs = data.sizes["run"]
     drawn = "1 run" if runs == 1 else f"{min(runs, MOST_RUNS)} of {runs} runs, the first thick"
-    return draw_panels(data, f"SGD: {headline(data)}\n$D = {data.attrs['dim']:g}$, $N_b = {data.attrs['batch']:g}$, "
-                             f"$\\gamma = {data.attrs['lr']:g}$, {drawn}")
+    return draw_panels(data, f"SGD: {headline(data)}\n$D = {power_of_ten(data.attrs['dim'])}$, $N_b = {power_of_ten(data.attrs['batch'])}$, "
+                             f"$\\gamma = {power_of_ten(data.attrs['lr'])}$, {drawn}")
 
 
 def draw_comparison(data, only):
@@ -124,6 +124,6 @@ def draw_comparison(data, only):
         draw_row(axes, data, f"run {run + 1} of {data.sizes['run']}", run, note=last)
         for panel in axes:
             panel.set_xlabel("training time $\\tau = \\gamma \\times$ steps" + "\n\n" * last)
-    figure.suptitle(f"SGD over its limit: {headline(data)}, $D = {data.attrs['dim']:g}$, $N_b = {data.attrs['batch']:g}$, "
-                    f"$\\gamma = {data.attrs['lr']:g}$")
+    figure.suptitle(f"SGD over its limit: {headline(data)}, $D = {power_of_ten(data.attrs['dim'])}$, $N_b = {power_of_ten(data.attrs['batch'])}$, "
+                    f"$\\gamma = {power_of_ten(data.attrs['lr'])}$")
     return figure

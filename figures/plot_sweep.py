@@ -7,7 +7,7 @@ from sweep_curves import Curves, Flows, Map
 from sweep_tasks import GRID_SIDE, Attention, Planes, Similarities, Trajectories
 
 # Drawn if asked for by name: they are about the computation, or belong to another quantity.
-QUIET = {"gradient_norm", "converged", "index", "end_time", "v", "v_t", "b", "b_t", "R_norm", "R_norm_t", "signs", "excursions",
+QUIET = {"gradient_norm", "converged", "diverged", "index", "end_time", "v", "v_t", "b", "b_t", "R_norm", "R_norm_t", "signs", "excursions",
          "removed_head", "relevant", "tau"}
 
 
@@ -44,7 +44,7 @@ def chosen(data, only):
             raise NothingToDraw(f"there is no {name}; it has {', '.join(known)}")
     if only:
         return only
-    names = [name for name in known if name not in QUIET and not name.endswith("_error")]
+    names = [name for name in known if name not in QUIET and not name.endswith("_error") and data[name].notnull().any()]
     if "loss" in names and "bayes" in names:
         names.remove("bayes")  # drawn with the loss
     if "m_t" in names and "m" in names:

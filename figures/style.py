@@ -106,7 +106,10 @@ def number(x):
 def power_of_ten(n):
     """10^5 rather than 100000, for mathtext."""
     exponent = math.log10(n)
-    return f"10^{{{exponent:.0f}}}" if exponent == round(exponent) else f"{n:g}"
+    if exponent == round(exponent):
+        return f"10^{{{exponent:.0f}}}"
+    digits, _, power = f"{n:g}".partition("e")
+    return f"{digits} \\cdot 10^{{{int(power)}}}" if power else digits
 
 
 def configuration(data):

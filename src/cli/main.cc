@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -79,6 +80,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
   return error.what();
 }
 
+constexpr int kReaderGone = 141;  // as if SIGPIPE had ended the program
 constexpr const char* kNoOutput = "standard output: cannot be written (is the disk full?)";
 
 int fail(const std::string& message) {
@@ -86,6 +88,9 @@ int fail(const std::string& message) {
   fmt::print(stderr, "headflow: {}\n", shortened(message, kLongestMessage));
   return kBadInput;
 }
+
+/// Standard output failed with this errno. A reader that has seen enough (head) needs no words.
+int no_output(int error) { return error == EPIPE ? kReaderGone : fail(kNoOutput); }
 
 void print_overview() {
   fmt::print("headflow {}: {}\n\nusage: headflow COMMAND [FILE.toml] [--flags]\n\ncommands:\n",
@@ -142,7 +147,7 @@ int run_command(const Command& command, const std::vector<std::string>& argument
                "headflow: stopped before there was a result; give the same command again\n");
     return kInterrupted;
   } catch (const std::system_error& e) {  // of a print
-    if (std::ferror(stdout)) return fail(kNoOutput);
+    if (std::ferror(stdout)) return no_output(e.code().value());
     return fail(e.what());
   } catch (const OptionError& e) {
     const std::string origin = keys.origin(e.key());
@@ -187,10 +192,12 @@ int dispatch(const std::vector<std::string>& arguments) {
 int run(const std::vector<std::string>& arguments) {
   try {
     const int code = dispatch(arguments);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(kNoOutput);
+    if (code == kReaderGone) return code;
+    errno = 0;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return no_output(errno);
     return code;
-  } catch (const std::system_error&) {  // of a print
-    return fail(kNoOutput);
+  } catch (const std::system_error& e) {  // of a print
+    return no_output(e.code().value());
   }
 }
 

@@ -47,7 +47,7 @@ std::vector<std::string> remarks_on_start(const Session& session) {
 void note_unused_point(const Session& session, bool quiet) {
   const ActivationInfo& info = find_activation(session.problem.activation).info();
   const auto check = [&](const char* key, bool there) {
-    if (there || session.keys.origin(fmt::format("point.{}", key)).empty()) return;
+    if (there || !session.keys.origin(fmt::format("point.{}", key)).starts_with("--")) return;
     print_note(fmt::format("point.{} does not matter: {} has no {}", key, info.name, key), quiet);
   };
   check("b", info.trains_b);

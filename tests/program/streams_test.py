@@ -63,6 +63,14 @@ class Streams(Case):
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn("standard output", done.stderr)
 
+    def test_a_reader_that_has_seen_enough(self):
+        read, write = os.pipe()
+        os.close(read)
+        for arguments in (("sgd", "--help"), ("--version",), ("bayes", "--nu", "2", "--json")):
+            done = run(*arguments, stdout=write)
+            self.assertEqual((done.returncode, done.stderr), (141, ""), arguments)
+        os.close(write)
+
     def test_a_reader_that_leaves_costs_nothing(self):
         read, write = os.pipe()
         os.close(read)
