@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dynamics/integrator.h"
 #include "theory/origin.h"
 
 namespace headflow {
@@ -372,6 +373,7 @@ std::string_view to_string(Stability stability) {
 
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
                             const FixedPointOptions& options, const FlowObserver& observer) {
+  check_unknowns(start.heads(), start.features(), "the search for a fixed point");
   return Search(problem, engine, options, observer).run(start);
 }
 

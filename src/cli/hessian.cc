@@ -10,6 +10,7 @@
 #include "cli/json.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "dynamics/integrator.h"
 #include "expectation/check_engine.h"
 #include "io/progress.h"
 #include "theory/origin.h"
@@ -104,6 +105,7 @@ HessianResult compute(const Session& session, const Problem& problem) {
   EngineOptions options = session.engine;
   options.tolerance = std::min(options.tolerance, 1e-8);
   HessianResult out;
+  check_unknowns(problem.H(), problem.F(), "the Hessian");
   out.point = named_point(session, problem);
   out.engine = make_engine(problem, options, {&out.point, false});
   out.engine->adapt(out.point);

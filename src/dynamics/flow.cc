@@ -241,6 +241,9 @@ std::string FlowSummary::brief() const {
 
 std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions engine,
                                          const FlowOptions& options, const Point& start) {
+  if (options.integrator == "implicit") {  // before an engine for so many heads is made
+    check_unknowns(start.heads(), start.features(), "flow.integrator = \"implicit\"");
+  }
   if (options.gradient_tolerance > 0) {
     engine.tolerance =
         std::min(engine.tolerance, std::max(0.1 * options.gradient_tolerance, 1e-12));

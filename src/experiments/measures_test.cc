@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "experiments/measure_info.h"
+#include "support/effort.h"
 
 namespace headflow::measures_test {
 namespace {
@@ -80,7 +81,7 @@ TEST(Measures, TheLossAtTheEndIsThatOfFreshSamples) {
   exact.tolerance = 1e-4;
   exact.threads = 1;
   double sum = 0, squares = 0;
-  constexpr int kSeeds = 200;
+  const int kSeeds = testing::by_effort(20, 200, 200);
   for (int seed = 1; seed <= kSeeds; ++seed) {
     session.engine.seed = static_cast<std::uint64_t>(seed);
     double loss = 0;

@@ -90,8 +90,8 @@ std::vector<Row> pruning(const char* activation, const char* prior, int H, int F
   row.error = std::hypot(kink.error, error);
   row.smallest_wrong = 0.8;  // ignorance
   if (std::string(activation) == "softmax" && std::string(prior) == "gaussian") {
-    // A finding: here H - F is no number of heads apart.
-    row.statement = "softmax, Gaussian: the next head costs no more: the same difference";
+    // Five starts do not tell it from twice the mean.
+    row.statement = "softmax, Gaussian: one more costs about twice the mean: the same difference";
     row.predicted = {0};
     row.smallest_wrong = 0.05;  // about what it is with softmax-1
   }
