@@ -28,8 +28,7 @@ struct Setting {
 };
 
 std::unique_ptr<Engine> factorised(const Setting& setting, double tolerance) {
-  return make_engine(setting.problem(),
-                     {.engine = "factorised", .tolerance = tolerance, .threads = 1});
+  return make_engine(setting.problem(), {.engine = EngineName::factorised, .tolerance = tolerance});
 }
 
 double largest_entry(const Point& x) {
@@ -95,7 +94,7 @@ void accuracy(benchmark::State& state, const Setting& setting) {
 /// Not a timing: the root mean square, over independent sets of samples, of the largest entry of
 /// gradient minus exact gradient.
 void work_error(benchmark::State& state, const Setting& setting, const EngineOptions& options) {
-  const int sets = options.engine == "factorised" ? 1 : 8;
+  const int sets = options.engine == EngineName::factorised ? 1 : 8;
   double squares = 0;
   for (auto _ : state) {
     const auto engine = make_engine(setting.problem(), options);
@@ -136,7 +135,7 @@ void register_comparison(const Setting& setting) {
   const std::string name = "factorised/" + setting.name();
   add(name + "/mc", [=](auto& state) {
     const auto engine =
-        make_engine(setting.problem(), {.engine = "mc", .samples = kSamples, .threads = 1});
+        make_engine(setting.problem(), {.engine = EngineName::mc, .samples = kSamples});
     time_evaluations(state, setting, *engine, {.loss_error = false});
   });
   for (const double tolerance : kTolerances) {
@@ -173,15 +172,16 @@ void register_work(const Setting& setting) {
       work_error(state, setting, options);
     })->Iterations(1);
   };
-  for (const char* engine : {"mc", "qmc"}) {
+  for (const EngineName engine : {EngineName::mc, EngineName::qmc}) {
     for (int log2 = 10; log2 <= 20; log2 += 2) {
-      const EngineOptions options{.engine = engine, .samples = 1 << log2, .threads = 1};
-      add_point(options, fmt::format("{}/{}/{}", setting.name(), engine, options.samples));
+      const EngineOptions options{.engine = engine, .samples = 1 << log2};
+      add_point(options,
+                fmt::format("{}/{}/{}", setting.name(), to_string(engine), options.samples));
     }
   }
   for (int digits = 3; digits <= 9; ++digits) {
-    const EngineOptions options{
-        .engine = "factorised", .tolerance = std::pow(10.0, -digits), .threads = 1};
+    const EngineOptions options{.engine = EngineName::factorised,
+                                .tolerance = std::pow(10.0, -digits)};
     add_point(options, fmt::format("{}/factorised/1e-{}", setting.name(), digits));
   }
   add("exact/" + setting.name(), [=](auto& state) {

@@ -60,7 +60,7 @@ inline KernelCost kernel_cost(const Case& c, std::string_view activation,
                                       ? b_softmax_flops(H, L, P)
                                       : per_head_flops(H, L, P, activation == "softmax-1");
   const double draws = std::ceil(static_cast<double>(options.samples) / (P * kLanes)) * kLanes;
-  const double number = options.precision == "float32" ? 4 : 8;
+  const double number = options.precision == Precision::float32 ? 4 : 8;
   return {draws * (products + activation_flops), draws * number * (L * K + P)};
 }
 

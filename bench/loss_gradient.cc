@@ -14,8 +14,9 @@ namespace headflow::bench {
 namespace {
 
 void loss_gradient(benchmark::State& state, const Case& c, const std::string& activation,
-                   const EngineOptions& options) {
-  const auto engine = make_engine(make_problem(c, activation), options);
+                   const EngineOptions& options, int threads) {
+  const auto engine =
+      make_engine(make_problem(c, activation), options, {}, Context::threads(threads));
   const Point point = make_point(c);
   Evaluation out;
   for (auto _ : state) {
@@ -79,17 +80,17 @@ benchmark::internal::Benchmark* add(const std::string& name, const Body& body) {
 }  // namespace
 
 void register_loss_gradient() {
-  const EngineOptions one_thread{.samples = kSamples, .threads = 1};
+  const EngineOptions one_thread{.samples = kSamples};
   for (const Case& c : kCases) {
     for (const std::string activation : kActivations) {
-      const auto add_evaluation = [&](const EngineOptions& options) {
-        add(fmt::format("loss_gradient/{}/{}/{}/{}_thread", c.name(), activation, options.precision,
-                        options.threads),
-            [=](auto& state) { loss_gradient(state, c, activation, options); });
+      const auto add_evaluation = [&](const EngineOptions& options, int threads) {
+        add(fmt::format("loss_gradient/{}/{}/{}/{}_thread", c.name(), activation,
+                        to_string(options.precision), threads),
+            [=](auto& state) { loss_gradient(state, c, activation, options, threads); });
       };
-      add_evaluation(one_thread);
-      add_evaluation({.samples = kSamples, .precision = "float32", .threads = 1});
-      add_evaluation({.samples = kSamples, .threads = 2});
+      add_evaluation(one_thread, 1);
+      add_evaluation({.samples = kSamples, .precision = Precision::float32}, 1);
+      add_evaluation(one_thread, 2);
       add(fmt::format("standard_error/{}/{}", c.name(), activation), [=](auto& state) {
         standard_error(state, c, activation, one_thread);
       })->Iterations(1);

@@ -118,10 +118,10 @@ void register_roofline() {
   };
   add("memory", std::size_t{256} << 20);
   for (const Case& c : kCases) {
-    for (const std::string precision : {"float64", "float32"}) {
+    for (const auto& [precision, name] : kNames<Precision>) {
       const EngineOptions options{.samples = kSamples, .precision = precision};
       const double bytes = kernel_cost(c, "softmax", options).bytes;
-      add(c.name() + "/" + precision, static_cast<std::size_t>(bytes));
+      add(c.name() + "/" + std::string(name), static_cast<std::size_t>(bytes));
     }
   }
 }

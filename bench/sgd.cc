@@ -15,7 +15,7 @@ namespace {
 void step(benchmark::State& state, const Case& c, const std::string& activation, bool direct,
           std::int64_t dimension, std::int64_t batch) {
   const Problem problem = make_problem(c, activation);
-  const Workers workers(1);
+  const Workers workers;
   const SgdSetting setting{dimension, batch, 0.02, 1, 0};
   const auto make = direct ? make_direct : make_reduced;
   const auto sgd = make(problem, setting, initial_state(problem, dimension, 1, 0), workers);

@@ -23,6 +23,7 @@ constexpr int kMostSaddles = 50;          // passed, or looked at again
 constexpr double kTooLarge = 1e6;         // a coordinate: on its way to infinity
 constexpr double kManySamples = 5e6;      // of one evaluation of the flow, B-softmax
 constexpr double kLoosest = 1e-3;         // tolerance of the flow
+constexpr double kLongestTime = FixedPointOptions().longest_time;
 
 Vector packed(const Point& point) {
   Vector out(point.size());
@@ -156,13 +157,45 @@ bool newton(Engine& engine, Place& place, double target, bool to_saddle,
   return place.gradient().norm() < target;
 }
 
+/// Tells the observer of a search where its flows are, and asks it; stops a flow that has become
+/// too costly.
+class FlowWatch final : public Observer {
+ public:
+  FlowWatch(const Context& outer, double time, std::int64_t evaluations)
+      : outer_(outer), time_(time), evaluations_(static_cast<double>(evaluations)) {}
+  /// A flow with this engine is stopped if it takes too many nodes.
+  void watch_cost(const Engine& engine) { engine_ = &engine; }
+  bool too_costly() const {
+    return engine_ && static_cast<double>(engine_->samples()) > kManySamples;
+  }
+
+  Wish wish() const override {
+    const Wish wanted = outer_.observer ? outer_.observer->wish() : Wish::go_on;
+    return wanted == Wish::go_on && stop_ ? Wish::stop : wanted;
+  }
+  void status(const Status& now) override {
+    Status all = now;
+    all.time += time_;
+    all.count += evaluations_;
+    all.fraction = std::log1p(all.time) / std::log1p(kLongestTime);
+    outer_.status(all);
+    stop_ = too_costly();
+  }
+
+ private:
+  const Context& outer_;
+  double time_, evaluations_;
+  const Engine* engine_ = nullptr;
+  bool stop_ = false;
+};
+
 /// One search. The engine of the flow is cheap, that of Newton's method shows curvatures, that of
 /// the result is the most exact one.
 class Search {
  public:
   Search(const Problem& problem, const EngineOptions& engine, const FixedPointOptions& options,
-         const FlowObserver& observer)
-      : problem_(problem), engine_(engine), options_(options), observer_(observer) {}
+         const Context& context)
+      : problem_(problem), engine_(engine), options_(options), context_(context) {}
 
   /// What the search has reached if it is stopped from within an evaluation.
   FixedPoint run(const Point& start) {
@@ -181,7 +214,7 @@ class Search {
     tolerance_ = std::min(10 * engine_.tolerance, kLoosest);
     std::unique_ptr<Engine> rough = make(tolerance_);
     // Samples would break symmetries that nodes keep: not later, either.
-    if (rough->tolerance() > 0) engine_.engine = rough->name();
+    if (!rough->sampled()) engine_.engine = EngineName::factorised;
     double gradient = options_.flow_gradient, tolerance = tolerance_;
     for (int failures = 0, saddles = 0; failures < kMostFailures;) {
       if (gradient < tolerance) rough = make(tolerance = std::max(gradient, 1e-12));
@@ -217,7 +250,7 @@ class Search {
   std::unique_ptr<Engine> make(double tolerance) const {
     EngineOptions options = engine_;
     options.tolerance = std::max(tolerance, 1e-12);
-    return make_engine(problem_, options, {&point_, false});
+    return make_engine(problem_, options, {&point_, false}, context_);
   }
 
   bool joint() const { return problem_.activation().info().factorisation == Factorisation::joint; }
@@ -225,7 +258,7 @@ class Search {
   /// The flow, from where it was; not beyond `time`, and until the gradient is that small.
   FlowOutcome follow(Engine& engine, double time, double gradient) {
     FlowOptions flow;
-    flow.integrator = "implicit";
+    flow.integrator = Scheme::implicit;
     // Steps cannot be more exact than the gradient.
     flow.rtol = std::max(options_.rtol, 0.1 * engine.tolerance());
     flow.atol = std::max(options_.atol, 1e-3 * engine.tolerance());
@@ -233,17 +266,14 @@ class Search {
     flow.time = std::max(1.0, time);
     flow.gradient_tolerance = gradient;
     Trajectory trajectory;
-    too_costly_ = false;
-    const bool may_loosen = joint() && engine.tolerance() > 0 && engine.tolerance() < kLoosest &&
+    const bool may_loosen = joint() && !engine.sampled() && engine.tolerance() < kLoosest &&
                             gradient >= options_.flow_gradient;
-    const FlowObserver observer = [&](FlowProgress now) {
-      now.time += out_.time;
-      now.evaluations += out_.evaluations;
-      if (observer_ && !observer_(now)) return false;
-      too_costly_ = may_loosen && static_cast<double>(engine.samples()) > kManySamples;
-      return !too_costly_;
-    };
-    const FlowSummary summary = integrate_flow(engine, point_, flow, trajectory, observer);
+    const auto watch = std::make_shared<FlowWatch>(context_, out_.time, out_.evaluations);
+    if (may_loosen) watch->watch_cost(engine);
+    const FlowSummary summary =
+        integrate_flow(engine, point_, flow, trajectory, context_.watched_by(watch));
+    too_costly_ =
+        summary.outcome == FlowOutcome::interrupted && context_.goes_on() && watch->too_costly();
     out_.time += summary.final_time;
     out_.evaluations += summary.evaluations;
     out_.message = summary.message;
@@ -252,7 +282,7 @@ class Search {
     out_.loss_error = trajectory.loss_error.back();
     out_.gradient_norm = trajectory.gradient_norm.back();
     out_.engine = engine.name();
-    out_.error_kind = to_string(engine.error_kind());
+    out_.error_kind = engine.error_kind();
     return summary.outcome;
   }
 
@@ -283,8 +313,8 @@ class Search {
       }
     }
     const double target = 0.3 * options_.gradient;
-    const double error = engine->tolerance() > 0 ? place.e.grad_error.m.maxCoeff() : 0.0;
-    const bool can_do_better = engine->tolerance() > 0 && error <= engine->tolerance();
+    const double error = !engine->sampled() ? place.e.grad_error.m.maxCoeff() : 0.0;
+    const bool can_do_better = !engine->sampled() && error <= engine->tolerance();
     if (!newton(*engine, place, can_do_better ? std::max(target, engine->tolerance()) : target,
                 saddle, out_.evaluations) &&
         !last) {
@@ -318,7 +348,7 @@ class Search {
 
   void report(const Engine& engine, const Place& place) {
     out_.engine = engine.name();
-    out_.error_kind = to_string(engine.error_kind());
+    out_.error_kind = engine.error_kind();
     out_.point = place.point;
     out_.loss = place.e.loss;
     out_.loss_error = place.e.loss_error;
@@ -353,7 +383,7 @@ class Search {
   const Problem& problem_;
   EngineOptions engine_;
   const FixedPointOptions& options_;
-  const FlowObserver& observer_;
+  const Context& context_;
   double tolerance_ = 0;     ///< of the flow
   bool too_costly_ = false;  ///< the flow stopped for a looser one
   Point point_;              ///< where the flow is
@@ -362,30 +392,22 @@ class Search {
 
 }  // namespace
 
-std::string_view to_string(Stability stability) {
-  switch (stability) {
-    case Stability::unknown: return "unknown";
-    case Stability::minimum: return "minimum";
-    case Stability::saddle: return "saddle";
-  }
-  return "unknown";
-}
-
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
-                            const FixedPointOptions& options, const FlowObserver& observer) {
+                            const FixedPointOptions& options, const Context& context) {
   check_unknowns(start.heads(), start.features(), "the search for a fixed point");
-  return Search(problem, engine, options, observer).run(start);
+  return Search(problem, engine, options, context).run(start);
 }
 
-Point unspecialised_end(const Problem& problem, const EngineOptions& engine, double b) {
+Point unspecialised_end(const Problem& problem, const EngineOptions& engine, double b,
+                        const Context& context) {
   const Vector& mean = problem.prior().mean();
   Point out = origin(problem, b);
   if (mean.isZero(1e-14)) return out;
   const Problem alone = problem.with_heads(1);
   Point start = origin(alone, b);
   start.m.row(0) = 0.3 * mean / mean.norm();
-  const Point end = find_fixed_point(alone, engine, start, {}).point;
-  stop_unless(engine.go_on);
+  const Point end = find_fixed_point(alone, engine, start, {}, context).point;
+  if (!context.goes_on()) throw Interrupted();
   out.m = Vector::Ones(problem.H()) * end.m;
   out.b.setConstant(end.b[0]);
   out.v = end.v;

@@ -24,7 +24,10 @@ enum class Stability {
   saddle,   ///< the flow rests here for longest_time, but could leave
 };
 
-std::string_view to_string(Stability stability);
+template <>
+inline constexpr Named<Stability> kNames<Stability>[] = {{Stability::unknown, "unknown"},
+                                                         {Stability::minimum, "minimum"},
+                                                         {Stability::saddle, "saddle"}};
 
 struct FixedPoint {
   bool converged = false;  ///< the gradient is below what was asked
@@ -46,7 +49,8 @@ struct FixedPoint {
 
   double time = 0;  ///< of the flow
   std::int64_t evaluations = 0;
-  std::string engine, error_kind;
+  std::string engine;
+  ErrorKind error_kind = ErrorKind::refinement;  ///< of the loss
 };
 
 /// From `start`. The flow goes on past saddles: a small gradient with a negative curvature is not
@@ -54,14 +58,15 @@ struct FixedPoint {
 /// stays in the basin: the loss falls at every step, the Hessian has no negative eigenvalue on the
 /// way, and the way is short. The engine of the flow is asked for ten times `engine.tolerance`, for
 /// less where that takes too many nodes; those of Newton and of the result are more exact.
-/// `observer` as for a flow. If nothing is found, loss and gradient are those where the flow was,
-/// and what only a Hessian could tell is unknown.
+/// The observer is told as by a flow. If nothing is found, loss and gradient are those where the
+/// flow was, and what only a Hessian could tell is unknown.
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
-                            const FixedPointOptions& options, const FlowObserver& observer = {});
+                            const FixedPointOptions& options, const Context& context = {});
 
 /// Where heads end that are equal, with R = 0: the unspecialised point, from which they part if it
 /// is a saddle. Equal heads are one head, so that nothing can drive them apart on the way. `b` is
 /// where the biases start.
-Point unspecialised_end(const Problem& problem, const EngineOptions& engine, double b);
+Point unspecialised_end(const Problem& problem, const EngineOptions& engine, double b,
+                        const Context& context = {});
 
 }  // namespace headflow

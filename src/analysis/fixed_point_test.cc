@@ -6,6 +6,7 @@
 
 #include "support/effort.h"
 #include "support/problems.h"
+#include "support/stop.h"
 #include "theory/bayes.h"
 
 namespace headflow::fixed_point_test {
@@ -13,7 +14,6 @@ namespace {
 
 EngineOptions one_thread() {
   EngineOptions options;
-  options.threads = 1;
   return options;
 }
 
@@ -52,7 +52,7 @@ TEST(FixedPoint, OfBayesSoftmaxIsTheBayesRisk) {
   expect_minimum(found);
   EXPECT_EQ(found.symmetries, 1);
   EXPECT_GE(found.zero_modes, 1) << "a common shift of the biases";
-  EXPECT_NEAR(found.loss, bayes_risk(problem, {.tolerance = 1e-10, .threads = 1}).risk, 1e-8);
+  EXPECT_NEAR(found.loss, bayes_risk(problem, {.tolerance = 1e-10}).risk, 1e-8);
 }
 
 // Three heads on two atoms: still the Bayes risk, and directions along which nothing changes.
@@ -64,7 +64,7 @@ TEST(FixedPoint, WithMoreHeadsThanNeeded) {
   EXPECT_TRUE(found.converged) << found.message;
   EXPECT_EQ(found.index, 0);
   EXPECT_GE(found.zero_modes, 2);
-  EXPECT_NEAR(found.loss, bayes_risk(problem, {.tolerance = 1e-10, .threads = 1}).risk, 1e-7);
+  EXPECT_NEAR(found.loss, bayes_risk(problem, {.tolerance = 1e-10}).risk, 1e-7);
 }
 
 // Equal heads stay equal: their flow ends at a saddle, which is found and recognised. The smallest
@@ -104,7 +104,7 @@ TEST(FixedPoint, UnusedHeads) {
 TEST(FixedPoint, NotReached) {
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
   const FixedPoint found = find_fixed_point(problem, one_thread(), initial_point(problem, 0.01, 1),
-                                            {}, [](const FlowProgress&) { return false; });
+                                            {}, Context::until([] { return true; }));
   EXPECT_FALSE(found.converged);
   EXPECT_GT(found.loss, 0.1);
   EXPECT_GT(found.gradient_norm, 1e-6);
@@ -122,15 +122,15 @@ TEST(FixedPoint, NotReached) {
 // looked at; or Interrupted, if nothing was reached yet.
 TEST(FixedPoint, Interrupted) {
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
-  int asked = 0;
+  std::atomic<int> asked = 0;
   EngineOptions engine = one_thread();
-  engine.engine = "mc";  // asks at least once an evaluation
+  engine.engine = EngineName::mc;  // asks at least once an evaluation
   engine.samples = 2000;
   for (const int allowed : {0, 100, 500}) {
     asked = 0;
-    engine.go_on = [&] { return ++asked <= allowed; };
     const auto find = [&] {
-      return find_fixed_point(problem, engine, initial_point(problem, 0.01, 1), {});
+      return find_fixed_point(problem, engine, initial_point(problem, 0.01, 1), {},
+                              testing::stopped_after(asked, allowed + 1));
     };
     if (allowed == 0) {
       EXPECT_THROW(find(), headflow::Interrupted);

@@ -18,7 +18,7 @@ TEST(Growth, ClosedFormsAgainstFourthOrderDifferences) {
         ProblemOptions options = testing::problem_options("softmax", "gaussian", L, H, 2);
         options.prior_parameters["nu"] = testing::row({W, V});
         EngineOptions exact = testing::engine_options(0, 1);
-        exact.engine = "factorised";
+        exact.engine = EngineName::factorised;
         exact.tolerance = 1e-11;
         const auto engine = make_engine(Problem(options), exact);
         Vector u(H);

@@ -16,9 +16,8 @@ using testing::flatten;
 
 std::unique_ptr<Engine> factorised(const Problem& problem, double tolerance, const Point& point) {
   EngineOptions options;
-  options.engine = "factorised";
+  options.engine = EngineName::factorised;
   options.tolerance = tolerance;
-  options.threads = 1;
   auto engine = make_engine(problem, options);
   engine->adapt(point);
   return engine;

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "core/parallel.h"
 #include "core/random.h"
 
 namespace headflow {
@@ -51,34 +50,43 @@ bool same_end(const FixedPoint& a, const FixedPoint& b) {
 }
 
 Minima find_minima(const Problem& problem, const EngineOptions& engine,
-                   const MinimaOptions& options, const std::function<bool(int)>& observer) {
-  const Workers workers(options.threads);
-  EngineOptions one = engine;
-  one.threads = 1;
+                   const MinimaOptions& options, const Context& context) {
   std::vector<FixedPoint> ends(static_cast<std::size_t>(options.starts));
   std::vector<char> of_paper(ends.size()), done(ends.size(), 0);
-  std::atomic<int> count = 0;
   std::atomic<bool> stop = false;
   std::mutex mutex;
-  workers.for_each_block(ends.size(), [&](std::size_t i, int /*worker*/) {
+  int count = 0;
+  // Of a start there is nothing to tell but that it is done.
+  class Quiet final : public Observer {
+   public:
+    explicit Quiet(const Context& outer) : outer_(outer) {}
+    Wish wish() const override { return outer_.observer ? outer_.observer->wish() : Wish::go_on; }
+
+   private:
+    const Context& outer_;
+  };
+  const Context of_start = context.serial().watched_by(std::make_shared<Quiet>(context));
+  context.executor->run(ends.size(), [&](std::size_t i, int /*worker*/) {
     if (stop) return;
     bool paper = false;
     const Point start = start_number(problem, options, static_cast<int>(i), paper);
-    const auto goes_on = [&] { return !stop && (!engine.go_on || engine.go_on()); };
     try {
-      ends[i] =
-          find_fixed_point(problem, one, start, {}, [&](const FlowProgress&) { return goes_on(); });
+      ends[i] = find_fixed_point(problem, engine, start, {}, of_start);
     } catch (const Error& error) {  // too many nodes, say: one start that did not arrive
       ends[i].message = error.what();
     } catch (const Interrupted&) {
       stop = true;
     }
     of_paper[i] = paper;
-    if (!goes_on()) return;
-    done[i] = 1;
-    const int number = ++count;
+    if (stop || !context.goes_on()) return;
     const std::lock_guard<std::mutex> lock(mutex);
-    if (observer && !observer(number)) stop = true;
+    done[i] = 1;
+    ++count;
+    context.status({.fraction = static_cast<double>(count) / options.starts,
+                    .count = static_cast<double>(count),
+                    .total = static_cast<double>(options.starts),
+                    .unit = "starts"});
+    if (!context.goes_on()) stop = true;
   });
 
   Minima out;

@@ -2,8 +2,6 @@
 
 // The distinct ends of training, from many starts.
 
-#include <functional>
-
 #include "analysis/fixed_point.h"
 
 namespace headflow {
@@ -12,7 +10,6 @@ struct MinimaOptions {
   int starts = 200;
   double noise = 0.01;  ///< of the paper's initial law
   std::uint64_t seed = 1;
-  int threads = 0;
 };
 
 /// A fixed point, counted once up to permutations of heads and the symmetries of the prior. It may
@@ -39,9 +36,8 @@ Point start_number(const Problem& problem, const MinimaOptions& options, int num
 /// lie in a valley (zero modes beyond the symmetries of every problem), where only the loss is one.
 bool same_end(const FixedPoint& a, const FixedPoint& b);
 
-/// `observer` is called after each start with the number done; if it returns false, or
-/// EngineOptions::go_on does, the search stops, and what there is is counted.
+/// The observer is told after each start; if it wants to stop, what there is is counted.
 Minima find_minima(const Problem& problem, const EngineOptions& engine,
-                   const MinimaOptions& options, const std::function<bool(int)>& observer = {});
+                   const MinimaOptions& options, const Context& context = {});
 
 }  // namespace headflow

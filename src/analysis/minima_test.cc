@@ -13,7 +13,6 @@ namespace {
 
 EngineOptions one_thread() {
   EngineOptions options;
-  options.threads = 1;
   return options;
 }
 
@@ -63,15 +62,16 @@ TEST(Minima, StartsOfDifferentSeedsDiffer) {
 // Stopped from within: what had arrived is counted.
 TEST(Minima, Interrupted) {
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
-  std::atomic<bool> stop = false;
-  EngineOptions engine = one_thread();
-  engine.go_on = [&] { return !stop; };
-  MinimaOptions options;
-  options.threads = 1;
-  const Minima found = find_minima(problem, engine, options, [&](int done) {
-    stop = done == 2;
-    return true;
-  });
+  class AfterTwo final : public Observer {
+   public:
+    Wish wish() const override { return done_ >= 2 ? Wish::stop_now : Wish::go_on; }
+    void status(const Status& now) override { done_ = static_cast<int>(now.count); }
+
+   private:
+    std::atomic<int> done_ = 0;
+  };
+  const Context context = Context::threads(2).watched_by(std::make_shared<AfterTwo>());
+  const Minima found = find_minima(problem, one_thread(), {}, context);
   EXPECT_EQ(found.starts, 2);
 }
 
@@ -82,7 +82,6 @@ TEST(Minima, OfTwoHeads) {
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
   MinimaOptions options;
   options.starts = 10;
-  options.threads = 1;
   const Minima one = find_minima(problem, one_thread(), options);
   ASSERT_GE(one.found.size(), 1u);
   EXPECT_EQ(one.starts, 10);
@@ -90,8 +89,7 @@ TEST(Minima, OfTwoHeads) {
   EXPECT_EQ(one.failed, 0);
   EXPECT_EQ(one.found.front().end.index, 0);
   EXPECT_EQ(one.found.front().paper_starts, 2);
-  options.threads = 2;
-  const Minima two = find_minima(problem, one_thread(), options);
+  const Minima two = find_minima(problem, one_thread(), options, Context::threads(2));
   ASSERT_EQ(two.found.size(), one.found.size());
   for (std::size_t i = 0; i < one.found.size(); ++i) {
     EXPECT_EQ(two.found[i].end.loss, one.found[i].end.loss);

@@ -30,13 +30,13 @@ Point with_heads(const Point& point, const std::vector<int>& kept) {
 }
 
 std::vector<PruningStep> prune(const Problem& problem, const Point& point,
-                               const EngineOptions& options) {
+                               const EngineOptions& options, const Context& context) {
   const auto loss_of = [&](const std::vector<int>& kept) {
     const Problem fewer = problem.with_heads(static_cast<int>(kept.size()));
     const Point left = with_heads(point, kept);
-    const auto engine = make_engine(fewer, options, {&left, false});
+    const auto engine = make_engine(fewer, options, {&left, false}, context);
     Evaluation e;
-    if (engine->tolerance() > 0) {
+    if (!engine->sampled()) {
       engine->evaluate(left, {}, e);
       return std::pair(e.loss, e.loss_error);
     }

@@ -18,7 +18,7 @@ struct PruningStep {
 
 /// From all heads down to one.
 std::vector<PruningStep> prune(const Problem& problem, const Point& point,
-                               const EngineOptions& engine);
+                               const EngineOptions& engine, const Context& context = {});
 
 /// The point without some of its heads: R R^T is that of the heads kept.
 Point with_heads(const Point& point, const std::vector<int>& kept);

@@ -6,11 +6,11 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/watch.h"
 #include "core/error.h"
 #include "expectation/check_engine.h"
 #include "experiments/measure_info.h"
 #include "experiments/measures.h"
-#include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
@@ -44,7 +44,7 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
   for (const Key& key : session.keys.all()) {
     const std::string name = key.full_name();
     if (!session.keys.origin(name).starts_with("--")) continue;
-    const std::string why = why_unused(name, measures, session.end_search != "flow");
+    const std::string why = why_unused(name, measures, session.end_search != EndSearch::flow);
     if (!why.empty()) throw Error(fmt::format("{} changes nothing: {}", key.flag(), why));
   }
   session.flow.check();
@@ -55,9 +55,8 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
   print_notes(problem, call.quiet);
   std::optional<Quantities> measured;
   {
-    Progress progress(Progress::detect(call.quiet), measures.back());
-    progress.update(0.0, "training", 0, "");
-    measured = measure_task(session, measures, [] { return !interrupted(); });
+    const Watched context(call, measures.back());
+    measured = measure_task(session, measures, context);
   }
   if (!measured) throw Interrupted();
   const bool diverged = find(*measured, "diverged").values[0] == 1.0;

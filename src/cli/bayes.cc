@@ -8,9 +8,9 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/watch.h"
 #include "core/error.h"
 #include "expectation/check_engine.h"
-#include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
@@ -28,10 +28,8 @@ int run_bayes(Invocation& call) {
   const auto begin = std::chrono::steady_clock::now();
   const BayesRisk result = [&] {
     const Elapsed elapsed(Progress::detect(call.quiet), "bayes: working");
-    return bayes_risk(problem, {.tolerance = session.engine.tolerance,
-                                .seed = session.engine.seed,
-                                .threads = session.engine.threads,
-                                .go_on = session.engine.go_on});
+    return bayes_risk(problem, {.tolerance = session.engine.tolerance, .seed = session.engine.seed},
+                      Watched(call, "bayes"));
   }();
   if (!std::isfinite(result.risk)) {
     throw Error("the Bayes risk is not finite: the numbers of [problem] are too large for doubles");
@@ -42,7 +40,7 @@ int run_bayes(Invocation& call) {
   if (call.json) {
     const nlohmann::ordered_json out = {{"risk", result.risk},
                                         {"risk_error", result.error},
-                                        {"error_kind", result.error_kind},
+                                        {"error_kind", to_string(result.error_kind)},
                                         {"method", result.method},
                                         {"tolerance", session.engine.tolerance},
                                         {"tolerance_met", result.tolerance_met},
@@ -53,7 +51,7 @@ int run_bayes(Invocation& call) {
   const int digits =
       std::clamp(static_cast<int>(std::ceil(-std::log10(result.error + 1e-13))), 3, 12);
   fmt::print("Bayes risk     {:.{}f} +- {:.2g}  ({})\n", result.risk, digits, result.error,
-             result.error_kind);
+             to_string(result.error_kind));
   fmt::print("uniform guess  {:.{}f}\n", 1.0 - 1.0 / problem.L(), digits);
   fmt::print("{}, {} {}, {:.3f} s\n", result.method, result.nodes,
              result.method.starts_with("sampling") ? "tokens" : "nodes", seconds);

@@ -96,10 +96,6 @@ const Command& attention_command();
 const Command& similarity_command();
 const Command& phases_command();
 
-/// integrate_flow with a progress bar; Ctrl-C stops it and keeps what there is.
-FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
-                              Trajectory& trajectory, const std::string& label, bool quiet);
-
 /// Session::take_recorded_start, and remarks on what was given and is not taken, unless quiet.
 void settle_start(Session& session, bool quiet);
 
@@ -120,7 +116,7 @@ void note_unused_samples(const Engine& engine, const Session& session, bool quie
 bool interrupted();
 void catch_interrupts();
 void stop_at_once_when_interrupted();
-/// EngineOptions::go_on of the program: false a moment after `interrupted`, so that a computation
+/// False a moment after `interrupted`, so that a computation
 /// that stops by itself can still say where it is.
 bool computations_go_on();
 

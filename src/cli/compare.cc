@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/sgd_runs.h"
+#include "cli/watch.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/checkpoint_file.h"
@@ -16,19 +17,21 @@ namespace headflow::cli {
 namespace {
 
 /// The theory's trajectory from where a run started, at the times of its records.
-Theory follow(const Invocation& call, const std::string& name, const SgdRuns& runs) {
+Theory follow(const Invocation& call, LimitKind kind, const SgdRuns& runs) {
+  const std::string name(to_string(kind));
   const Session& session = call.session;
-  Theory out{name, {}, {}, "", ""};
+  Theory out{name, {}, {}, "", ErrorKind::refinement};
   for (std::size_t run = 0; run < runs.recorded.size(); ++run) {
     std::vector<std::int64_t> steps = runs.output_steps;
     steps.resize(runs.recorded[run].size());
+    const std::string label = fmt::format("{} [{}/{}]", name, run + 1, runs.recorded.size());
+    const Watched context(call, label);
     const Limit limit =
         make_limit(session.problem, session.engine, session.sgd, runs.recorded[run].front().state,
-                   steps, {name, session.compare_rtol, session.compare_atol});
+                   steps, {kind, session.compare_rtol, session.compare_atol}, context);
     Trajectory trajectory;
-    const std::string label = fmt::format("{} [{}/{}]", name, run + 1, runs.recorded.size());
     const FlowSummary summary =
-        run_with_progress(*limit.engine, limit.start, limit.flow, trajectory, label, call.quiet);
+        integrate_flow(*limit.engine, limit.start, limit.flow, trajectory, context);
     if (summary.outcome == FlowOutcome::diverged && !call.quiet) {
       fmt::print(stderr, "headflow: note: {}: {}\n", label, summary.message);
     }
@@ -39,7 +42,7 @@ Theory follow(const Invocation& call, const std::string& name, const SgdRuns& ru
     }
     out.runs.push_back(std::move(trajectory));
     out.engine = limit.engine->name();
-    out.error_kind = to_string(limit.engine->error_kind());
+    out.error_kind = limit.engine->error_kind();
     if (interrupted()) break;
   }
   return out;
@@ -65,8 +68,8 @@ int run_comparison(Invocation& call, const std::string& label) {
   settle_length(session);
   const auto begin = std::chrono::steady_clock::now();
   const Problem problem = sgd_problem(session);
-  session.sgd.check(problem, session.engine.threads);
-  const std::vector<std::string> names = checked_limits(session.theory);
+  session.sgd.check(problem, thread_executor(session.threads)->workers());
+  const std::vector<LimitKind> kinds = checked_limits(session.theory);
   check_steps(session.compare_rtol, session.compare_atol);
   print_notes(problem, call.quiet);
   SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
@@ -76,8 +79,8 @@ int run_comparison(Invocation& call, const std::string& label) {
   };
   if (runs.summary.outcome == "interrupted") return stopped();
   std::vector<Theory> theories;
-  for (const std::string& name : names) {
-    theories.push_back(follow(call, name, runs));
+  for (const LimitKind kind : kinds) {
+    theories.push_back(follow(call, kind, runs));
     if (interrupted()) return stopped();
   }
   runs.summary.seconds =
@@ -114,7 +117,7 @@ int run_comparison(Invocation& call, const std::string& label) {
   if (!call.quiet) {
     fmt::print(stderr, "{}: D^-1/2 = {:.2g}, kappa = lr D / batch = {:.3g}{}\n", label,
                1 / std::sqrt(static_cast<double>(session.sgd.dim)), kappa,
-               kappa > 0.1 && names == std::vector<std::string>{"flow"}
+               kappa > 0.1 && kinds == std::vector<LimitKind>{LimitKind::flow}
                    ? ": not small, so SGD does not follow gradient flow; --theory flow,kappa,map "
                      "has its limits, a larger batch is nearer to the flow"
                    : "");

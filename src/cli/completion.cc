@@ -20,31 +20,20 @@ using Words = std::vector<std::string>;
 /// What a shell offers for a value; "*" is any file.
 const std::map<std::string, Words>& values_of_keys() {
   static const std::map<std::string, Words> all = [] {
-    Words activation_names, prior_names, engines = {"auto"};
+    Words activation_names, prior_names;
     for (const Activation* a : activations()) activation_names.emplace_back(a->info().name);
     for (const PriorInfo* p : priors()) prior_names.emplace_back(p->name);
-    for (const std::string& name : engine_names()) engines.push_back(name);
-    return std::map<std::string, Words>{
-        {"problem.activation", activation_names},
-        {"problem.prior", prior_names},
-        {"run.engine", engines},
-        {"run.precision", {"float64", "float32"}},
-        {"flow.init", {"noise", "point", "file"}},
-        {"flow.init_from", {"*.nc"}},
-        {"flow.init_time", {"first", "last"}},
-        {"flow.integrator", {"euler", "explicit", "implicit", "map", "first-order"}},
-        {"flow.sampling", {"fixed", "redrawn"}},
-        {"flow.spacing", {"linear", "log"}},
-        {"sgd.method", {"reduced", "direct"}},
-        {"sgd.init", {"law", "point"}},
-        {"sgd.spacing", {"linear", "log"}},
-        {"sgd.loss", {"batch", "population"}},
-        {"hessian.at", {"point", "origin", "saddle"}},
-        {"end.search", {"newton", "flow"}},
-        {"compare.theory", limit_names()},
-        {"verify.effort", {"quick", "full"}},
-        {"result.output", {"*"}},
-        {"result.save_init", {"*"}}};
+    std::map<std::string, Words> out{{"problem.activation", activation_names},
+                                     {"problem.prior", prior_names},
+                                     {"flow.init_from", {"*.nc"}},
+                                     {"flow.init_time", {"first", "last"}},
+                                     {"result.output", {"*"}},
+                                     {"result.save_init", {"*"}}};
+    const Session session;
+    for (const Key& key : session.keys.all()) {
+      if (!key.choices.empty()) out[key.full_name()] = key.choices;
+    }
+    return out;
   }();
   return all;
 }

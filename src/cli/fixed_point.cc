@@ -7,8 +7,8 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/watch.h"
 #include "expectation/check_engine.h"
-#include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
@@ -26,17 +26,8 @@ int run_fixed_point(Invocation& call) {
   options.gradient = session.end_gradient;
   options.rtol = session.flow.rtol;
   options.atol = session.flow.atol;
-  FixedPoint found;
-  {
-    Progress progress(Progress::detect(call.quiet), "fixed-point");
-    found = find_fixed_point(problem, session.engine, start, options, [&](const FlowProgress& now) {
-      catch_interrupts();  // from the first step on there is something to keep
-      progress.update(std::log1p(now.time) / std::log1p(options.longest_time),
-                      fmt::format("tau {:.4g}  loss {:.6f}", now.time, now.loss),
-                      static_cast<double>(now.evaluations), "evaluations");
-      return !interrupted();
-    });
-  }
+  const FixedPoint found =
+      find_fixed_point(problem, session.engine, start, options, Watched(call, "fixed-point"));
   if (call.json) {
     const nlohmann::ordered_json out = {
         {"converged", found.converged},
@@ -56,13 +47,13 @@ int run_fixed_point(Invocation& call) {
         {"newton_distance", found.newton_distance},
         {"evaluations", found.evaluations},
         {"engine", found.engine},
-        {"error_kind", found.error_kind},
+        {"error_kind", to_string(found.error_kind)},
         {"seed", session.engine.seed},
         {"message", found.message}};
     fmt::print("{}\n", json_text(out));
   } else {
     fmt::print("{}\nloss  {:.10f} +- {:.2g}  ({})\n", found.message, found.loss, found.loss_error,
-               found.error_kind);
+               to_string(found.error_kind));
     fmt::print("gradient {:.2g}; ", found.gradient_norm);
     if (found.index) {
       fmt::print("index {}; {} zero modes, {} of them symmetries; {} unused heads\n", *found.index,

@@ -7,14 +7,26 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/watch.h"
 #include "core/error.h"
 #include "expectation/check_engine.h"
 #include "io/atomic_file.h"
-#include "io/progress.h"
 #include "io/result_file.h"
 
 namespace headflow::cli {
 namespace {
+
+FlowSummary follow_flow(const Invocation& call, const Problem& problem, const Point& start,
+                        std::unique_ptr<Engine>& engine, Trajectory& trajectory) {
+  const Session& session = call.session;
+  const Watched context(call, "flow");
+  engine = make_flow_engine(problem, session.engine, session.flow, start, context);
+  note_unused_samples(*engine, session, call.quiet);
+  if (!call.quiet && !engine->reason().empty()) {
+    fmt::print(stderr, "auto took {}\n", engine->reason());
+  }
+  return integrate_flow(*engine, start, session.flow, trajectory, context);
+}
 
 int run_flow(Invocation& call) {
   Session& session = call.session;
@@ -28,15 +40,9 @@ int run_flow(Invocation& call) {
   const Point start = session.flow_start(problem);
   check_engine(problem, session.engine);
   print_notes(problem, call.quiet);
-  const std::unique_ptr<Engine> engine =
-      make_flow_engine(problem, session.engine, session.flow, start);
-  note_unused_samples(*engine, session, call.quiet);
-  if (!call.quiet && !engine->reason().empty()) {
-    fmt::print(stderr, "auto took {}\n", engine->reason());
-  }
+  std::unique_ptr<Engine> engine;
   Trajectory trajectory;
-  const FlowSummary summary =
-      run_with_progress(*engine, start, session.flow, trajectory, "flow", call.quiet);
+  const FlowSummary summary = follow_flow(call, problem, start, engine, trajectory);
   if (!session.output.empty()) {
     write_flow_result(session.output, *engine, trajectory, summary,
                       {session.flow_configuration(), call.command_line, session.engine.seed});
@@ -80,34 +86,18 @@ void note_unused_samples(const Engine& engine, const Session& session, bool quie
     if (given(key)) print_note(fmt::format("{} is not used: {}", key, why), quiet);
   };
   const std::string name(engine.name());
-  if (engine.tolerance() == 0 && engine.reason().empty()) {
+  if (engine.sampled() && engine.reason().empty()) {
     unused("run.tolerance", "the engine " + name + " takes run.samples");
   }
   if (name != "qmc" && name != "factorised+qmc") {
     unused("run.randomisations", "the engine is " + name);
   }
-  if (engine.tolerance() > 0) unused("run.precision", "the engine is " + name);
-  if (quiet || session.engine.samples == 0 || engine.tolerance() == 0) return;
+  if (!engine.sampled()) unused("run.precision", "the engine is " + name);
+  if (quiet || session.engine.samples == 0 || engine.sampled()) return;
   fmt::print(stderr,
              "headflow: note: run.samples is not used: the engine {} plans its nodes from "
              "run.tolerance\n",
              engine.name());
-}
-
-FlowSummary run_with_progress(Engine& engine, const Point& start, const FlowOptions& options,
-                              Trajectory& trajectory, const std::string& label, bool quiet) {
-  Progress progress(Progress::detect(quiet), label);
-  // With log-spaced output the interesting times are spread over decades: so is the bar.
-  const bool log_time = options.spacing == "log";
-  return integrate_flow(engine, start, options, trajectory, [&](const FlowProgress& now) {
-    catch_interrupts();  // from the first step on there is something to keep
-    const double fraction = log_time ? std::log1p(now.time / options.first_output) /
-                                           std::log1p(options.time / options.first_output)
-                                     : now.time / options.time;
-    progress.update(fraction, fmt::format("tau {:.4g}  loss {:.5f}", now.time, now.loss),
-                    static_cast<double>(now.evaluations), "evaluations");
-    return !interrupted();
-  });
 }
 
 const Command& flow_command() {

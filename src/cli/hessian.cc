@@ -8,32 +8,30 @@
 #include "analysis/fixed_point.h"
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/watch.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "dynamics/integrator.h"
 #include "expectation/check_engine.h"
-#include "io/progress.h"
 #include "theory/origin.h"
 
 namespace headflow::cli {
 namespace {
 
 /// The point that hessian.at names.
-Point named_point(const Session& session, const Problem& problem) {
-  const std::string& at = session.hessian_at;
-  if (at == "point") return session.point.make(problem);
-  if (at != "origin" && at != "saddle") {
-    throw OptionError("hessian.at", in_quotes(at), one_of({"point", "origin", "saddle"}, at));
-  }
+Point named_point(const Session& session, const Problem& problem, const Context& context) {
+  const HessianAt at = session.hessian_at;
+  if (at == HessianAt::point) return session.point.make(problem);
   PointOptions only_b;
   only_b.b = session.point.b;
   const Vector b = only_b.make(problem).b;
   const bool equal = (b.array() - b[0]).abs().maxCoeff() == 0;
-  if (!equal && (at == "saddle" || problem.activation().info().trains_v)) {
-    throw OptionError("point.b", parameter_text(*session.point.b),
-                      fmt::format("must be equal for all heads at the {}; or use --at point", at));
+  if (!equal && (at == HessianAt::saddle || problem.activation().info().trains_v)) {
+    throw OptionError(
+        "point.b", parameter_text(*session.point.b),
+        fmt::format("must be equal for all heads at the {}; or use --at point", to_string(at)));
   }
-  if (at == "saddle") return unspecialised_end(problem, session.engine, b[0]);
+  if (at == HessianAt::saddle) return unspecialised_end(problem, session.engine, b[0], context);
   Point point = origin(problem, b[0]);
   if (problem.activation().info().trains_b) point.b = b;
   return point;
@@ -91,8 +89,8 @@ struct HessianResult {
   std::vector<Eigenspace> rows;
   bool at_origin = false;
 
-  const char* error_kind() const {
-    return engine->tolerance() > 0 ? "refinement difference" : "difference to other samples";
+  std::string_view error_kind() const {
+    return to_string(engine->sampled() ? ErrorKind::other_samples : ErrorKind::refinement);
   }
   double rate() const { return std::max(0.0, -h.eigenvalues[0]); }
   /// Until differences of order D^(-1/2) are of order one.
@@ -101,13 +99,13 @@ struct HessianResult {
   }
 };
 
-HessianResult compute(const Session& session, const Problem& problem) {
+HessianResult compute(const Session& session, const Problem& problem, const Context& context) {
   EngineOptions options = session.engine;
   options.tolerance = std::min(options.tolerance, 1e-8);
   HessianResult out;
   check_unknowns(problem.H(), problem.F(), "the Hessian");
-  out.point = named_point(session, problem);
-  out.engine = make_engine(problem, options, {&out.point, false});
+  out.point = named_point(session, problem, context);
+  out.engine = make_engine(problem, options, {&out.point, false}, context);
   out.engine->adapt(out.point);
   out.h = hessian(*out.engine, out.point);
   Evaluation e;
@@ -118,9 +116,9 @@ HessianResult compute(const Session& session, const Problem& problem) {
   const auto differs = [&](Engine& other) {
     return (hessian(other, out.point).matrix - out.h.matrix).cwiseAbs().maxCoeff();
   };
-  if (out.engine->tolerance() > 0) {
+  if (!out.engine->sampled()) {
     options.tolerance = std::max(1e-12, 1e-2 * options.tolerance);
-    const auto finer = make_engine(problem, options, {&out.point, false});
+    const auto finer = make_engine(problem, options, {&out.point, false}, context);
     finer->adapt(out.point);
     out.error = std::max(out.h.asymmetry, differs(*finer));
   } else {
@@ -212,13 +210,13 @@ int run_hessian(Invocation& call) {
   const bool from_file = !session.flow.init_from.empty();
   for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
     if (!session.keys.origin(key).starts_with("--")) continue;
-    if (session.hessian_at == "point" && !from_file) continue;
+    if (session.hessian_at == HessianAt::point && !from_file) continue;
     throw Error(fmt::format("{} is not used: the point is {}", key,
-                            session.hessian_at != "point"
+                            session.hessian_at != HessianAt::point
                                 ? "hessian.at = " + in_quotes(session.hessian_at)
                                 : "that of flow.init_from"));
   }
-  if (session.hessian_at == "point") {
+  if (session.hessian_at == HessianAt::point) {
     if (!from_file) note_unused_point(session, call.quiet);
     session.flow.check_start();
     print_note(session.take_recorded_start(), call.quiet);
@@ -236,15 +234,14 @@ int run_hessian(Invocation& call) {
   }
   const HessianResult result = [&] {
     const Elapsed elapsed(Progress::detect(call.quiet), "hessian: working");
-    return compute(session, problem);
+    return compute(session, problem, Watched(call, "hessian"));
   }();
   const auto D = static_cast<double>(session.sgd.dim);
+  const std::string at(to_string(session.hessian_at));
   if (call.json) {
-    print_json(problem, result,
-               session.taken_from.empty() ? session.hessian_at : session.taken_from, D);
+    print_json(problem, result, session.taken_from.empty() ? at : session.taken_from, D);
   } else {
-    print_text(problem, result,
-               session.taken_from.empty() ? "the " + session.hessian_at : session.taken_from, D);
+    print_text(problem, result, session.taken_from.empty() ? "the " + at : session.taken_from, D);
   }
   return kSuccess;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/watch.h"
 #include "core/error.h"
 #include "expectation/check_engine.h"
 #include "io/progress.h"
@@ -40,7 +41,7 @@ double largest(const Point& error) {
 void note_unseen(const Engine& engine, const Evaluation& result, bool quiet) {
   constexpr double kUnseen = 3;  // times 1/N: a probability that N samples do not show
   const double unseen = kUnseen / static_cast<double>(engine.samples());
-  if (engine.tolerance() > 0 || result.loss_error > 1e-3 * unseen) return;
+  if (!engine.sampled() || result.loss_error > 1e-3 * unseen) return;
   print_note(
       fmt::format("all {} samples agree: what happens with a probability below {:.1g} is not "
                   "in their error",
@@ -60,7 +61,7 @@ int run_loss(Invocation& call) {
   Evaluation result;
   {
     const Elapsed elapsed(Progress::detect(call.quiet), "loss: working");
-    engine = make_engine(problem, session.engine, {&point, false});
+    engine = make_engine(problem, session.engine, {&point, false}, Watched(call, "loss"));
     engine->evaluate(point, {.gradient_error = true}, result);
   }
   if (!std::isfinite(result.loss) || !result.grad.all_finite()) {
@@ -77,7 +78,7 @@ int run_loss(Invocation& call) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   // A tolerance is a bound: of a standard error two are held against it.
-  const bool asked = engine->tolerance() > 0 || !engine->reason().empty();
+  const bool asked = !engine->sampled() || !engine->reason().empty();
   const double tolerance = session.engine.tolerance;
   const double worst = std::max(result.loss_error, in_frame) *
                        (engine->error_kind() == ErrorKind::refinement ? 1.0 : 2.0);
@@ -118,7 +119,7 @@ int run_loss(Invocation& call) {
                            Matrix::Constant(1, 1, result.grad_error.v)));
   }
   if (!engine->reason().empty()) fmt::print("auto took {}\n", engine->reason());
-  if (engine->tolerance() > 0) {
+  if (!engine->sampled()) {
     fmt::print("engine {}, {} nodes, tolerance {:g}, {:.3f} s\n", engine->name(), engine->samples(),
                engine->tolerance(), seconds);
   } else {

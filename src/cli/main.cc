@@ -139,7 +139,7 @@ int run_command(const Command& command, const std::vector<std::string>& argument
       keys.set_text(*flag->key, flag->text, flag->key->flag());
       call.flags.emplace_back(flag->key->full_name(), flag->text);
     }
-    call.session.engine.go_on = computations_go_on;
+    checked_threads(call.session.threads);
     check_apart(call.session.output, file);
     return command.run(call);
   } catch (const Interrupted&) {

@@ -4,9 +4,9 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/watch.h"
 #include "core/error.h"
 #include "expectation/check_engine.h"
-#include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
@@ -20,18 +20,8 @@ int run_minima(Invocation& call) {
     throw OptionError("minima.starts", fmt::format("{}", session.starts), "must be from 1 to 10^6");
   }
   session.flow.check_start();
-  const MinimaOptions options{session.starts, session.flow.noise(), session.engine.seed,
-                              session.engine.threads};
-  Minima minima;
-  {
-    Progress progress(Progress::detect(call.quiet), "minima");
-    minima = find_minima(problem, session.engine, options, [&](int done) {
-      catch_interrupts();  // from the first end on there is something to keep
-      progress.update(static_cast<double>(done) / session.starts,
-                      fmt::format("{} of {} starts", done, session.starts), done, "starts");
-      return !interrupted();
-    });
-  }
+  const MinimaOptions options{session.starts, session.flow.noise(), session.engine.seed};
+  const Minima minima = find_minima(problem, session.engine, options, Watched(call, "minima"));
   const double best = minima.found.empty() ? 0.0 : minima.found.front().end.loss;
   if (call.json) {
     auto all = nlohmann::ordered_json::array();

@@ -12,8 +12,8 @@
 #include "cli/python.h"
 #include "cli/sweep_progress.h"
 #include "core/error.h"
-#include "core/parallel.h"
 #include "core/suggest.h"
+#include "core/workers.h"
 #include "experiments/sweep.h"
 #include "io/atomic_file.h"
 
@@ -197,7 +197,7 @@ int run_reproduce(Invocation& call) {
   static_cast<void>(read_times(folder + "/times.json"));  // before hours are spent
   const auto begin = Clock::now();
   const std::vector<SweepOutcome> outcomes =
-      sweep_with_progress(paper.jobs, call.session.engine.threads, "reproduce", call.quiet);
+      sweep_with_progress(paper.jobs, call.session.threads, "reproduce", call.quiet);
   const double seconds = seconds_since(begin);
   auto report = nlohmann::ordered_json::array();
   bool whole = true;
@@ -220,8 +220,8 @@ int run_reproduce(Invocation& call) {
     fmt::print(stderr, "interrupted; the same command goes on with the rest\n");
     return kInterrupted;
   }
-  const Workers workers(call.session.engine.threads);
-  keep_times(folder + "/times.json", paper, outcomes, seconds, workers.count());
+  keep_times(folder + "/times.json", paper, outcomes, seconds,
+             thread_executor(call.session.threads)->workers());
   if (!call.quiet) fmt::print(stderr, "computed in {:.1f} s; results in {}\n", seconds, folder);
   const auto drawing = Clock::now();
   catch_interrupts();

@@ -11,12 +11,12 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/sgd_runs.h"
+#include "cli/watch.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "io/atomic_file.h"
 #include "io/checkpoint_file.h"
 #include "io/file_lock.h"
-#include "io/progress.h"
 #include "io/sgd_file.h"
 
 namespace headflow::cli {
@@ -41,7 +41,7 @@ int run_sgd(Invocation& call) {
   Session& session = call.session;
   settle_length(session);
   const Problem problem = sgd_problem(session);
-  session.sgd.check(problem, session.engine.threads);
+  session.sgd.check(problem, thread_executor(session.threads)->workers());
   if (session.output.empty() && !call.json) {
     throw Error("sgd: nothing to do with the result; give --output FILE.nc or --json");
   }
@@ -54,7 +54,8 @@ int run_sgd(Invocation& call) {
   }
   print_notes(problem, call.quiet);
   for (const char* key : {"run.engine", "run.samples", "run.tolerance"}) {
-    if (session.sgd.loss == "population" || !session.keys.origin(key).starts_with("--")) continue;
+    if (session.sgd.loss == SgdLoss::population || !session.keys.origin(key).starts_with("--"))
+      continue;
     print_note(fmt::format("{} is not used without sgd.loss = \"population\"", key), call.quiet);
   }
 
@@ -73,7 +74,7 @@ int run_sgd(Invocation& call) {
   if (call.json) {
     nlohmann::ordered_json out = {
         {"outcome", runs.summary.outcome},
-        {"method", session.sgd.method},
+        {"method", to_string(session.sgd.method)},
         {"steps", runs.summary.steps},
         {"time", session.sgd.lr * static_cast<double>(runs.summary.steps)},
         {"runs", last_states(runs.recorded)}};
@@ -110,9 +111,9 @@ int run_sgd(Invocation& call) {
 
 /// Losses of all recorded states, with the exact p of each run.
 PopulationLoss population_losses(const Session& session,
-                                 const std::vector<std::vector<SgdRecord>>& recorded, bool quiet) {
+                                 const std::vector<std::vector<SgdRecord>>& recorded,
+                                 const Context& context) {
   PopulationLoss out;
-  Progress progress(Progress::detect(quiet), "population loss");
   const double count = static_cast<double>(recorded.size() * recorded.front().size());
   double done = 0;
   for (const auto& run : recorded) {
@@ -125,18 +126,18 @@ PopulationLoss population_losses(const Session& session,
     for (const SgdRecord& record : run) {
       const Point point = problem.frame().enter(
           {record.state.m(), record.state.Lambda, record.state.b, record.state.v});
-      if (!engine) engine = make_engine(problem, session.engine, {&point, false});
+      if (!engine) engine = make_engine(problem, session.engine, {&point, false}, context);
       engine->follow(point);
       Evaluation evaluation;
       engine->evaluate(point, {}, evaluation);
       out.loss.back().push_back(evaluation.loss);
       out.error.back().push_back(evaluation.loss_error);
       done += 1;
-      progress.update(done / count, fmt::format("{:.5f}", evaluation.loss), done, "states");
-      if (interrupted()) return {};
+      context.status({.fraction = done / count, .count = done, .total = count, .unit = "states"});
+      if (!context.goes_on()) return {};
     }
     out.engine = engine->name();
-    out.error_kind = to_string(engine->error_kind());
+    out.error_kind = engine->error_kind();
   }
   return out;
 }
@@ -177,7 +178,7 @@ Problem sgd_problem(const Session& session) {
 }
 
 std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem) {
-  if (session.sgd.init == "law") {
+  if (session.sgd.init == SgdInit::law) {
     for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
       if (!session.keys.origin(key).starts_with("--")) continue;
       throw Error(fmt::format("{} is drawn with the start; give a start with --init point", key));
@@ -209,14 +210,15 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
   if (!output.empty()) {
     lock.emplace(link_target(checkpoint_path(output)) + ".lock", output, FileLock::AtEnd::remove);
   }
-  Sgd sgd(problem, session.sgd, session.engine.seed, session.engine.threads, starts);
+  std::optional<Watched> watch(std::in_place, call, label);
+  const Context& context = *watch;
+  Sgd sgd(problem, session.sgd, session.engine.seed, starts, context);
   if (!output.empty()) take_checkpoint(sgd, output, configuration, call.quiet);
   catch_interrupts();
   const auto begin = Clock::now();
   auto last_saved = begin;
   SgdRuns out;
   {
-    Progress progress(Progress::detect(call.quiet), label);
     const double total = static_cast<double>(session.sgd.total_steps());
     const std::int64_t first = sgd.step();
     bool save_init = !session.save_init.empty();
@@ -225,16 +227,18 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
       save_init = false;
     }
     while (!sgd.finished() && !interrupted()) {
-      if (!sgd.advance([] { return !interrupted(); })) break;
+      if (!sgd.advance()) break;
       if (save_init) {
         write_start(session, problem, sgd, {configuration, call.command_line, session.engine.seed});
         save_init = false;
       }
       const auto step = static_cast<double>(sgd.step());
-      progress.update(step / total,
-                      fmt::format("tau {:.4g}  loss {:.4f}", session.sgd.lr * step,
-                                  sgd.recorded().front().back().loss.mean),
-                      step - static_cast<double>(first), "steps");
+      context.status({.fraction = step / total,
+                      .time = session.sgd.lr * step,
+                      .loss = sgd.recorded().front().back().loss.mean,
+                      .count = step,
+                      .before = static_cast<double>(first),
+                      .unit = "steps"});
       const std::chrono::duration<double> since = Clock::now() - last_saved;
       if (!output.empty() && since.count() > session.checkpoint_seconds && !sgd.finished()) {
         write_checkpoint(output, sgd.checkpoint(), configuration);
@@ -242,6 +246,7 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
       }
     }
   }
+  watch.reset();
   // Kept until the result is written: what follows the steps may take long, too.
   const bool recorded = !sgd.recorded().front().empty();
   if (!output.empty() && recorded && !sgd.diverged()) {
@@ -255,9 +260,9 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
     return out;
   }
   out.summary.steps = sgd.output_steps()[out.recorded.front().size() - 1];
-  if (session.sgd.loss == "population") {
+  if (session.sgd.loss == SgdLoss::population) {
     try {
-      out.population = population_losses(session, out.recorded, call.quiet);
+      out.population = population_losses(session, out.recorded, Watched(call, "population loss"));
     } catch (const Interrupted&) {
       out.population = {};  // the runs are kept without it
     }

@@ -15,7 +15,7 @@ std::vector<std::string> remarks_on_start(const Session& session) {
   const auto given = [&](const char* key) { return !session.keys.origin(key).empty(); };
   std::vector<std::string> notes;
   for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
-    if (!given(key) || (!from_file && session.flow.init != "noise")) continue;
+    if (!given(key) || (!from_file && session.flow.init != FlowInit::noise)) continue;
     notes.push_back(
         fmt::format("{} is not used: the flow starts from {}", key,
                     from_file ? "the file init_from" : "noise (--init point starts from [point])"));
@@ -24,10 +24,10 @@ std::vector<std::string> remarks_on_start(const Session& session) {
   if (from_file && given("problem.p")) {
     notes.emplace_back("problem.p is not used: p is that of the file init_from");
   }
-  if (from_file && given("flow.init") && session.flow.init != "file") {
+  if (from_file && given("flow.init") && session.flow.init != FlowInit::file) {
     notes.emplace_back("flow.init is not used: the flow starts from the file init_from");
   }
-  const bool around = from_file || session.flow.init == "point";
+  const bool around = from_file || session.flow.init == FlowInit::point;
   if (around && session.flow.init_noise.value_or(0.0) > 0) {
     notes.push_back(fmt::format("noise of size {:g} is added to the given start (init_noise)",
                                 *session.flow.init_noise));
@@ -59,7 +59,8 @@ void settle_start(Session& session, bool quiet) {
   const std::string note = session.take_recorded_start();
   static_cast<void>(Problem(session.problem));  // what is wrong is said alone
   print_note(note, quiet);
-  if (session.taken_from.empty() && session.flow.init == "point") note_unused_point(session, quiet);
+  if (session.taken_from.empty() && session.flow.init == FlowInit::point)
+    note_unused_point(session, quiet);
   if (quiet) return;
   if (!session.taken_from.empty()) fmt::print(stderr, "starting from {}\n", session.taken_from);
   for (const std::string& note : notes) fmt::print(stderr, "headflow: note: {}\n", note);

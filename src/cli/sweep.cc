@@ -18,7 +18,7 @@ int run_sweep(Invocation& call) {
   SweepJob job;
   job.file = read_sweep_file(call.file, call.flags);
   const std::string output = job.output = job.file.base.output;
-  const int threads = job.file.base.engine.threads;
+  const int threads = job.file.base.threads;
   job.command_line = call.command_line;
   const SweepOutcome outcome =
       sweep_with_progress({std::move(job)}, threads, "sweep", call.quiet).front();

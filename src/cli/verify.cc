@@ -13,9 +13,9 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/watch.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
-#include "io/progress.h"
 #include "verify/claim.h"
 
 namespace headflow::cli {
@@ -38,7 +38,7 @@ nlohmann::ordered_json row_json(const Row& row) {
                                 {"predicted", row.predicted.value},
                                 {"measured", row.measured},
                                 {"error", row.error},
-                                {"error_kind", row.error_kind},
+                                {"error_kind", to_string(row.error_kind)},
                                 {"slack", row.slack},
                                 {"smallest_wrong", row.smallest_wrong.value_or(NAN)},
                                 {"rejects_wrong", row.rejects_wrong()},
@@ -93,13 +93,13 @@ void print_statement(const std::vector<const Row*>& rows) {
 /// What the computing threads and the waiting one share.
 struct Statements {
   Statements(std::size_t count, bool quiet)
-      : rows(count), progress(Progress::detect(quiet), "verify") {}
+      : rows(count), watch(std::make_shared<Watch>("verify", quiet)) {}
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::vector<Row>> rows;  ///< of each claim that is measured
   bool finished = false;
   std::exception_ptr failed;
-  Progress progress;
+  std::shared_ptr<Watch> watch;
 };
 
 /// Statements take up to a minute, but Ctrl-C must not: they are measured in another thread, which
@@ -114,15 +114,8 @@ std::vector<Row> measured_rows(std::vector<Claim> claims, int threads, bool quie
     };
   }
   std::thread([shared, claims, threads] {
-    std::size_t done = 0;
     try {
-      verify(claims, threads, [&](double share, const std::string& id) {
-        ++done;
-        if (interrupted()) return false;
-        shared->progress.update(share, fmt::format("{} of {}  {}", done, claims.size(), id),
-                                static_cast<double>(done), "statements");
-        return true;
-      });
+      verify(claims, {thread_executor(threads), shared->watch});
     } catch (...) {
       const std::lock_guard<std::mutex> lock(shared->mutex);
       shared->failed = std::current_exception();
@@ -136,7 +129,7 @@ std::vector<Row> measured_rows(std::vector<Claim> claims, int threads, bool quie
     shared->changed.wait_for(lock, std::chrono::milliseconds(100));
   }
   if (shared->failed) std::rethrow_exception(shared->failed);
-  shared->progress.finish();
+  shared->watch->finish();
   std::vector<Row> out;
   for (const std::vector<Row>& some : shared->rows) out.insert(out.end(), some.begin(), some.end());
   return out;
@@ -144,11 +137,11 @@ std::vector<Row> measured_rows(std::vector<Claim> claims, int threads, bool quie
 
 int run_verify(Invocation& call) {
   const std::vector<Claim> claims =
-      select_claims(paper_claims(effort_of(call.session.verify_effort)), call.only);
+      select_claims(paper_claims(call.session.verify_effort), call.only);
   if (!call.session.output.empty()) check_writable(call.session.output);
   catch_interrupts();
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<Row> rows = measured_rows(claims, call.session.engine.threads, call.quiet);
+  const std::vector<Row> rows = measured_rows(claims, call.session.threads, call.quiet);
   int holds = 0, corrected = 0, fails = 0, unexpected = 0;
   auto all = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
@@ -165,7 +158,7 @@ int run_verify(Invocation& call) {
                                       {"holds_as_corrected", corrected},
                                       {"fails", fails},
                                       {"not_as_expected", unexpected},
-                                      {"effort", call.session.verify_effort},
+                                      {"effort", to_string(call.session.verify_effort)},
                                       {"seconds", seconds}};
   if (!call.session.output.empty() && !interrupted()) {
     write_atomically(call.session.output, out.dump(2) + '\n');

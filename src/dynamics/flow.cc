@@ -28,8 +28,8 @@ class FlowField {
   FlowField(Engine& engine, const FlowOptions& options)
       : engine_(engine),
         kappa_(options.kappa),
-        learning_rate_(options.integrator == "map" ? options.step : 0.0),
-        half_step_(options.integrator == "first-order" ? options.step / 2 : 0.0),
+        learning_rate_(options.integrator == Scheme::map ? options.step : 0.0),
+        half_step_(options.integrator == Scheme::first_order ? options.step / 2 : 0.0),
         point_(Point::zero(engine.problem().H(), engine.problem().F())),
         product_(point_) {
     request_.loss_error = false;
@@ -100,16 +100,16 @@ class FlowField {
 };
 
 std::unique_ptr<Integrator> make_integrator(const FlowOptions& options, FlowField& flow,
-                                            const Vector& y0, const GoOn& go_on) {
+                                            const Vector& y0, const Context& context) {
   const Field field = [&flow](const double* y, double* velocity) { return flow(y, velocity); };
-  if (options.integrator == "explicit" || options.integrator == "first-order") {
+  if (options.integrator == Scheme::adaptive || options.integrator == Scheme::first_order) {
     return make_explicit(field, y0, options.rtol, options.atol);
   }
-  if (options.integrator == "implicit") {
-    return make_implicit(field, y0, options.rtol, options.atol, go_on);
+  if (options.integrator == Scheme::implicit) {
+    return make_implicit(field, y0, options.rtol, options.atol, context);
   }
   std::function<void(std::int64_t)> redraw;
-  if (options.sampling == "redrawn") {
+  if (options.sampling == Sampling::redrawn) {
     redraw = [&flow](std::int64_t k) { flow.engine().refresh(static_cast<std::uint32_t>(k)); };
   }
   return make_euler(field, y0, options.step, redraw);
@@ -117,14 +117,6 @@ std::unique_ptr<Integrator> make_integrator(const FlowOptions& options, FlowFiel
 
 void require(bool holds, const char* key, double value, const char* rule) {
   if (!holds) throw OptionError(fmt::format("flow.{}", key), fmt::format("{}", value), rule);
-}
-
-void require_choice(const char* key, const std::string& value,
-                    const std::vector<std::string>& choices) {
-  for (const std::string& choice : choices) {
-    if (value == choice) return;
-  }
-  throw OptionError(fmt::format("flow.{}", key), in_quotes(value), one_of(choices, value));
 }
 
 }  // namespace
@@ -138,20 +130,9 @@ void check_unknowns(Eigen::Index heads, Eigen::Index features, const std::string
       why, heads, features, unknowns, kMostUnknowns));
 }
 
-std::string_view to_string(FlowOutcome outcome) {
-  switch (outcome) {
-    case FlowOutcome::reached_time: return "reached_time";
-    case FlowOutcome::stationary: return "stationary";
-    case FlowOutcome::diverged: return "diverged";
-    case FlowOutcome::interrupted: return "interrupted";
-  }
-  return "unknown";
-}
-
 void FlowOptions::check_start() const {
   const auto not_negative = [](double x) { return x >= 0 && std::isfinite(x); };
-  require_choice("init", init, {"noise", "point", "file"});
-  if (init == "file" && init_from.empty()) {
+  if (init == FlowInit::file && init_from.empty()) {
     throw OptionError("flow.init_from", "", "init = \"file\" needs a result file to start from");
   }
   require(init_run >= 1, "init_run", init_run, "must be 1 or more");
@@ -177,29 +158,27 @@ void FlowOptions::check() const {
   require(positive(time), "time", time, "must be finite and positive");
   require(not_negative(gradient_tolerance), "gradient_tolerance", gradient_tolerance,
           "must be finite and not negative");
-  require_choice("integrator", integrator, {"euler", "explicit", "implicit", "map", "first-order"});
   require(positive(step), "step", step, "must be finite and positive");
   require(rtol >= 1e-14 && rtol <= 0.1, "rtol", rtol, "must be from 1e-14 to 0.1");
   require(atol >= 1e-16 && atol <= 0.1, "atol", atol, "must be from 1e-16 to 0.1");
   require(not_negative(kappa), "kappa", kappa, "must be finite and not negative");
-  require_choice("sampling", sampling, {"fixed", "redrawn"});
-  if (sampling == "redrawn" && integrator != "euler" && integrator != "map") {
-    throw OptionError("flow.sampling", in_quotes(sampling),
+  const bool stepped = integrator == Scheme::euler || integrator == Scheme::map;
+  const bool redrawn = sampling == Sampling::redrawn;
+  if (redrawn && !stepped) {
+    throw OptionError("flow.sampling", in_quotes(to_string(sampling)),
                       "redrawn samples need integrator = \"euler\" or \"map\": adaptive steps "
                       "would chase the noise");
   }
-  if (sampling == "redrawn" && !(time / step < kFreshDraws)) {
+  if (redrawn && !(time / step < kFreshDraws)) {
     throw OptionError("flow.step", fmt::format("{}", step),
                       fmt::format("makes more than {} steps, as many as there are independent "
                                   "draws of samples; take a larger step or a shorter time",
                                   kFreshDraws));
   }
-  require((integrator != "euler" && integrator != "map") || time / step <= 1e12, "step", step,
-          "makes more than 10^12 steps");
+  require(!stepped || time / step <= 1e12, "step", step, "makes more than 10^12 steps");
   require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
-  require_choice("spacing", spacing, {"linear", "log"});
-  require(positive(first_output) && (spacing != "log" || first_output < time), "first_output",
-          first_output, "must be positive and below flow.time");
+  require(positive(first_output) && (spacing != Spacing::log || first_output < time),
+          "first_output", first_output, "must be positive and below flow.time");
 }
 
 std::vector<double> output_times(const FlowOptions& options) {
@@ -207,7 +186,7 @@ std::vector<double> output_times(const FlowOptions& options) {
   std::vector<double> times{0.0};
   const double n = options.outputs;
   for (int i = 1; i <= options.outputs; ++i) {
-    if (options.spacing == "linear") {
+    if (options.spacing == Spacing::linear) {
       times.push_back(options.time * (i / n));
     } else {
       const double fraction = options.outputs > 1 ? (i - 1) / (n - 1) : 1.0;
@@ -240,8 +219,9 @@ std::string FlowSummary::brief() const {
 }
 
 std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions engine,
-                                         const FlowOptions& options, const Point& start) {
-  if (options.integrator == "implicit") {  // before an engine for so many heads is made
+                                         const FlowOptions& options, const Point& start,
+                                         const Context& context) {
+  if (options.integrator == Scheme::implicit) {  // before an engine for so many heads is made
     check_unknowns(start.heads(), start.features(), "flow.integrator = \"implicit\"");
   }
   if (options.gradient_tolerance > 0) {
@@ -249,20 +229,20 @@ std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions e
         std::min(engine.tolerance, std::max(0.1 * options.gradient_tolerance, 1e-12));
   }
   const bool noise = options.kappa > 0;
-  const bool exact =
-      engine.engine == "factorised" || (engine.engine == "auto" && engine.samples == 0);
-  if (!noise || !exact) return make_engine(problem, engine, {&start, noise});
+  const bool exact = engine.engine == EngineName::factorised ||
+                     (engine.engine == EngineName::automatic && engine.samples == 0);
+  if (!noise || !exact) return make_engine(problem, engine, {&start, noise}, context);
   EngineOptions without_samples = engine;
   without_samples.samples = 0;
-  auto gradient = make_engine(problem, without_samples, {&start, false});
+  auto gradient = make_engine(problem, without_samples, {&start, false}, context);
   if (gradient->has_second_moment()) return gradient;
-  engine.engine = "qmc";
+  engine.engine = EngineName::qmc;
   if (engine.samples == 0) {  // an error of kappa / sqrt(samples), up to 1e-3
     const double wanted = 1e6 * options.kappa * options.kappa;
     engine.samples = static_cast<std::int64_t>(
         std::clamp(wanted, kFewestMoments, static_cast<double>(kDefaultSamples)));
   }
-  return exact_with_samples(std::move(gradient), make_engine(problem, engine));
+  return exact_with_samples(std::move(gradient), make_engine(problem, engine, {}, context));
 }
 
 namespace {
@@ -276,11 +256,11 @@ void check_flow(const Engine& engine, const Point& start, const FlowOptions& opt
                       "has no second moments of the gradient, which flow.kappa needs; use \"mc\" "
                       "or \"qmc\"");
   }
-  if (options.sampling == "redrawn" && engine.tolerance() > 0) {
-    throw OptionError("flow.sampling", in_quotes(options.sampling),
+  if (options.sampling == Sampling::redrawn && !engine.sampled()) {
+    throw OptionError("flow.sampling", in_quotes(to_string(options.sampling)),
                       fmt::format("needs an engine with samples, not {}", engine.name()));
   }
-  if (options.integrator == "implicit") {
+  if (options.integrator == Scheme::implicit) {
     check_unknowns(start.heads(), start.features(), "flow.integrator = \"implicit\"");
   }
   const double bytes = 8.0 * static_cast<double>(start.size() + 40) * options.outputs;
@@ -295,11 +275,11 @@ void check_flow(const Engine& engine, const Point& start, const FlowOptions& opt
 class FlowRun {
  public:
   FlowRun(Engine& engine, const Point& start, const FlowOptions& options, Trajectory& trajectory,
-          const FlowObserver& observer)
+          const Context& context)
       : engine_(engine),
         options_(options),
         trajectory_(trajectory),
-        observer_(observer),
+        context_(context),
         field_(engine, options),
         times_(output_times(options)),
         y_(field_.pack(start)),
@@ -310,9 +290,7 @@ class FlowRun {
     const auto begin = std::chrono::steady_clock::now();
     try {
       record(0.0, y_.data());
-      integrator_ = make_integrator(options_, field_, y_, [this] {
-        return goes_on(integrator_ ? integrator_->time() : 0.0);
-      });
+      integrator_ = make_integrator(options_, field_, y_, context_);
       while (step()) {
       }
     } catch (const Interrupted&) {
@@ -345,8 +323,18 @@ class FlowRun {
   }
 
   bool goes_on(double time) const {
-    return !observer_ ||
-           observer_({time, field_.last_loss(), summary_.steps, field_.evaluations()});
+    if (!context_.observer) return true;
+    // With log-spaced output the interesting times are spread over decades: so is the fraction.
+    const double fraction = options_.spacing == Spacing::log
+                                ? std::log1p(time / options_.first_output) /
+                                      std::log1p(options_.time / options_.first_output)
+                                : time / options_.time;
+    context_.status({.fraction = fraction,
+                     .time = time,
+                     .loss = field_.last_loss(),
+                     .count = static_cast<double>(field_.evaluations()),
+                     .unit = "evaluations"});
+    return context_.goes_on();
   }
 
   void diverged(double before, const std::string& why) {
@@ -423,7 +411,7 @@ class FlowRun {
   Engine& engine_;
   const FlowOptions& options_;
   Trajectory& trajectory_;
-  const FlowObserver& observer_;
+  const Context& context_;
   FlowField field_;
   std::unique_ptr<Integrator> integrator_;
   std::vector<double> times_;
@@ -436,10 +424,10 @@ class FlowRun {
 }  // namespace
 
 FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions& options,
-                           Trajectory& trajectory, const FlowObserver& observer) {
+                           Trajectory& trajectory, const Context& context) {
   check_flow(engine, start, options);
   engine.adapt(start);
-  return FlowRun(engine, start, options, trajectory, observer).run();
+  return FlowRun(engine, start, options, trajectory, context).run();
 }
 
 }  // namespace headflow

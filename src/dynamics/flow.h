@@ -12,20 +12,49 @@
 //   m' = m - gamma grad_m E, b and v likewise, and
 //   R R^T' = (R - gamma grad_R E) (R - gamma grad_R E)^T + gamma kappa E[ sum_l g_hl g_h'l ].
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/spacing.h"
 #include "expectation/engine.h"
 
 namespace headflow {
 
+/// Where a flow starts.
+enum class FlowInit {
+  noise,  ///< the paper's initial law
+  point,  ///< [point]
+  file,   ///< a recorded run; init_from implies it
+};
+template <>
+inline constexpr Named<FlowInit> kNames<FlowInit>[] = {
+    {FlowInit::noise, "noise"}, {FlowInit::point, "point"}, {FlowInit::file, "file"}};
+
+enum class Scheme {
+  euler,        ///< fixed steps
+  adaptive,     ///< explicit, with adaptive steps
+  implicit,     ///< with adaptive steps, for long times
+  map,          ///< steps of SGD at a learning rate of order one
+  first_order,  ///< the map to first order in the learning rate, with adaptive steps
+};
+template <>
+inline constexpr Named<Scheme> kNames<Scheme>[] = {{Scheme::euler, "euler"},
+                                                   {Scheme::adaptive, "explicit"},
+                                                   {Scheme::implicit, "implicit"},
+                                                   {Scheme::map, "map"},
+                                                   {Scheme::first_order, "first-order"}};
+
+/// Samples are fixed for a run, or redrawn before each step of euler or map.
+enum class Sampling { fixed, redrawn };
+template <>
+inline constexpr Named<Sampling> kNames<Sampling>[] = {{Sampling::fixed, "fixed"},
+                                                       {Sampling::redrawn, "redrawn"}};
+
 /// The [flow] table of a configuration.
 struct FlowOptions {
-  std::string init = "noise";        ///< start: noise (the paper's initial law), point ([point]) or
-                                     ///< file (init_from, which implies it)
+  FlowInit init = FlowInit::noise;   ///< start
   std::string init_from;             ///< result file to start from; empty: none
   int init_run = 1;                  ///< number of the run in it
   std::string init_time = "first";   ///< time in it: first, last or a number (the nearest there is)
@@ -36,24 +65,24 @@ struct FlowOptions {
   double time = 100.0;               ///< stop at this tau
   double gradient_tolerance = 0.0;   ///< stop when |dy/dtau| is below; 0: never
 
-  std::string integrator = "explicit";  ///< euler, explicit, implicit or map
-  double step = 0.02;                   ///< Euler's step; the learning rate gamma of map
-  double rtol = 1e-6;                   ///< relative tolerance of a step (adaptive)
-  double atol = 1e-8;                   ///< absolute tolerance of a step (adaptive)
-  double kappa = 0.0;                   ///< learning rate * D / batch size; 0: gradient flow
-  std::string sampling = "fixed";  ///< samples: fixed, or redrawn before each step of euler or map
+  Scheme integrator = Scheme::adaptive;
+  double step = 0.02;  ///< Euler's step; the learning rate gamma of map and first-order
+  double rtol = 1e-6;  ///< relative tolerance of a step (adaptive)
+  double atol = 1e-8;  ///< absolute tolerance of a step (adaptive)
+  double kappa = 0.0;  ///< learning rate * D / batch size; 0: gradient flow
+  Sampling sampling = Sampling::fixed;
 
-  int outputs = 200;               ///< output times besides tau = 0
-  std::string spacing = "linear";  ///< of the output times: linear or log
-  double first_output = 0.1;       ///< first output time after 0 when spacing is log
-  std::vector<double> times;       ///< if not empty, the output times: ascending, from 0 to `time`
+  int outputs = 200;                  ///< output times besides tau = 0
+  Spacing spacing = Spacing::linear;  ///< of the output times
+  double first_output = 0.1;          ///< first output time after 0 when spacing is log
+  std::vector<double> times;  ///< if not empty, the output times: ascending, from 0 to `time`
 
   /// Throws OptionError for the first option that breaks a rule.
   void check() const;
   /// Of those, the rules of the start alone.
   void check_start() const;
 
-  double noise() const { return init_noise.value_or(init == "noise" ? 0.01 : 0.0); }
+  double noise() const { return init_noise.value_or(init == FlowInit::noise ? 0.01 : 0.0); }
 };
 
 /// How a flow ended.
@@ -61,9 +90,14 @@ enum class FlowOutcome {
   reached_time,  ///< at the requested tau
   stationary,    ///< |dy/dtau| below the tolerance
   diverged,      ///< numbers too large, or the integrator could not go on
-  interrupted,   ///< the observer, or EngineOptions::go_on, asked to stop
+  interrupted,   ///< the observer asked to stop
 };
-std::string_view to_string(FlowOutcome outcome);
+template <>
+inline constexpr Named<FlowOutcome> kNames<FlowOutcome>[] = {
+    {FlowOutcome::reached_time, "reached_time"},
+    {FlowOutcome::stationary, "stationary"},
+    {FlowOutcome::diverged, "diverged"},
+    {FlowOutcome::interrupted, "interrupted"}};
 
 /// What was recorded, at the output times and at the end.
 struct Trajectory {
@@ -84,14 +118,6 @@ struct FlowSummary {
   std::string brief() const;
 };
 
-struct FlowProgress {
-  double time, loss;
-  std::int64_t steps, evaluations;
-};
-/// Called after every step, and between output times that fall into one; returning false stops the
-/// flow.
-using FlowObserver = std::function<bool(const FlowProgress&)>;
-
 /// Output times: 0, then `outputs` of them up to `time`.
 std::vector<double> output_times(const FlowOptions& options);
 
@@ -109,12 +135,13 @@ Point noisy(Point point, double noise, std::uint64_t seed, std::uint64_t number 
 /// where `auto` (unless it is told how many samples) or `factorised` can do without samples, only
 /// the second moments are sampled: their error is multiplied by kappa.
 std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions engine,
-                                         const FlowOptions& options, const Point& start);
+                                         const FlowOptions& options, const Point& start,
+                                         const Context& context = {});
 
-/// Integrates from `start`; appends to `trajectory` as it goes. If the engine is stopped from
-/// within (EngineOptions::go_on), what was recorded before is kept; Interrupted is thrown only if
-/// there is nothing.
+/// Integrates from `start`; appends to `trajectory` as it goes. The observer is told, and asked,
+/// after every step and between output times that fall into one. If the engine is stopped from
+/// within, what was recorded before is kept; Interrupted is thrown only if there is nothing.
 FlowSummary integrate_flow(Engine& engine, const Point& start, const FlowOptions& options,
-                           Trajectory& trajectory, const FlowObserver& observer = {});
+                           Trajectory& trajectory, const Context& context = {});
 
 }  // namespace headflow

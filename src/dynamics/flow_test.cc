@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "core/error.h"
 #include "support/problems.h"
+#include "support/stop.h"
 
 namespace headflow::flow_test {
 namespace {
@@ -31,7 +33,7 @@ Result run(const Problem& problem, const FlowOptions& options, std::int64_t samp
   return out;
 }
 
-FlowOptions options_for(const char* integrator, double time) {
+FlowOptions options_for(Scheme integrator, double time) {
   FlowOptions options;
   options.integrator = integrator;
   options.time = time;
@@ -45,11 +47,11 @@ TEST(Flow, IntegratorsAgreeOnFixedSamples) {
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
     SCOPED_TRACE(activation);
     const Problem problem = small_problem(activation);
-    const Result adaptive = run(problem, options_for("explicit", 20));
-    const Result implicit = run(problem, options_for("implicit", 20));
+    const Result adaptive = run(problem, options_for(Scheme::adaptive, 20));
+    const Result implicit = run(problem, options_for(Scheme::implicit, 20));
     EXPECT_LT((adaptive.end() - implicit.end()).norm(), 1e-6);
     // Euler's error is c h + O(h^2): extrapolating two steps leaves the square.
-    FlowOptions euler = options_for("euler", 20);
+    FlowOptions euler = options_for(Scheme::euler, 20);
     euler.step = 0.02;
     const Vector coarse = run(problem, euler).end();
     euler.step = 0.01;
@@ -61,18 +63,18 @@ TEST(Flow, IntegratorsAgreeOnFixedSamples) {
 }
 
 TEST(Flow, LossDecreases) {
-  const Result result = run(small_problem(), options_for("explicit", 50));
+  const Result result = run(small_problem(), options_for(Scheme::adaptive, 50));
   for (std::size_t i = 1; i < result.trajectory.loss.size(); ++i) {
     EXPECT_LT(result.trajectory.loss[i], result.trajectory.loss[i - 1]);
   }
 }
 
 TEST(Flow, SaysWhyItStopped) {
-  const Result timed = run(small_problem(), options_for("explicit", 5));
+  const Result timed = run(small_problem(), options_for(Scheme::adaptive, 5));
   EXPECT_EQ(timed.summary.outcome, FlowOutcome::reached_time);
   EXPECT_EQ(timed.trajectory.time.back(), 5.0);
 
-  FlowOptions options = options_for("implicit", 1e6);
+  FlowOptions options = options_for(Scheme::implicit, 1e6);
   options.gradient_tolerance = 1e-6;
   const Result still = run(small_problem(), options);
   EXPECT_EQ(still.summary.outcome, FlowOutcome::stationary);
@@ -83,7 +85,7 @@ TEST(Flow, SaysWhyItStopped) {
 }
 
 TEST(Flow, StationaryWithEulerToo) {
-  FlowOptions options = options_for("euler", 1e6);
+  FlowOptions options = options_for(Scheme::euler, 1e6);
   options.step = 0.5;
   options.gradient_tolerance = 1e-4;
   const Result result = run(small_problem(), options, 500);
@@ -92,7 +94,7 @@ TEST(Flow, StationaryWithEulerToo) {
 }
 
 TEST(Flow, DivergenceIsAnOutcome) {
-  FlowOptions options = options_for("euler", 1e9);
+  FlowOptions options = options_for(Scheme::euler, 1e9);
   options.step = 1e4;
   const Result result = run(small_problem("softmax-1"), options);
   EXPECT_EQ(result.summary.outcome, FlowOutcome::diverged);
@@ -104,11 +106,11 @@ TEST(Flow, DivergenceIsAnOutcome) {
 }
 
 TEST(Flow, OutputDoesNotDisturbTheSteps) {
-  for (const char* integrator : {"euler", "explicit", "implicit"}) {
+  for (const Scheme integrator : {Scheme::euler, Scheme::adaptive, Scheme::implicit}) {
     FlowOptions few = options_for(integrator, 10), many = few;
     few.outputs = 1;
     many.outputs = 777;
-    many.spacing = "log";
+    many.spacing = Spacing::log;
     const Result a = run(small_problem(), few, 500), b = run(small_problem(), many, 500);
     EXPECT_EQ(a.summary.steps, b.summary.steps);
     EXPECT_EQ(a.end(), b.end());
@@ -121,7 +123,7 @@ TEST(Flow, OutputTimes) {
   options.time = 100;
   options.outputs = 4;
   EXPECT_EQ(output_times(options), (std::vector<double>{0, 25, 50, 75, 100}));
-  options.spacing = "log";
+  options.spacing = Spacing::log;
   options.first_output = 0.1;
   const std::vector<double> times = output_times(options);
   ASSERT_EQ(times.size(), 5u);
@@ -134,9 +136,10 @@ TEST(Flow, TheObserverCanStopIt) {
   const Problem problem = small_problem();
   const auto engine = make_engine(problem, engine_options(500, 1));
   Trajectory trajectory;
+  int steps = 0;
   const FlowSummary summary =
-      integrate_flow(*engine, initial_point(problem, 0.05, 1), options_for("euler", 100),
-                     trajectory, [](const FlowProgress& progress) { return progress.steps < 30; });
+      integrate_flow(*engine, initial_point(problem, 0.05, 1), options_for(Scheme::euler, 100),
+                     trajectory, Context::until([&] { return ++steps >= 30; }));
   EXPECT_EQ(summary.outcome, FlowOutcome::interrupted);
   EXPECT_EQ(summary.steps, 30);
   EXPECT_NEAR(trajectory.time.back(), 0.6, 1e-12);
@@ -145,16 +148,12 @@ TEST(Flow, TheObserverCanStopIt) {
 // Stopped from within an evaluation, also through the C of SUNDIALS: what was recorded is kept.
 TEST(Flow, StopsFromWithinAnEvaluation) {
   const Problem problem = small_problem();
-  for (const char* integrator : {"euler", "explicit", "implicit"}) {
-    SCOPED_TRACE(integrator);
+  for (const Scheme integrator : {Scheme::euler, Scheme::adaptive, Scheme::implicit}) {
+    SCOPED_TRACE(to_string(integrator));
     for (const int allowed : {0, 30, 200}) {
-      int asked = 0;
-      EngineOptions engine = engine_options(2000, 1);
-      engine.threads = 1;
-      const auto made = [&] {
-        engine.go_on = [&] { return ++asked <= allowed + 100'000; };
-        return make_engine(problem, engine);
-      }();
+      std::atomic<int> asked = 0;
+      const auto made = make_engine(problem, engine_options(2000, 1), {},
+                                    testing::stopped_after(asked, allowed + 100'001));
       asked = 100'000;
       Trajectory trajectory;
       const auto integrate = [&] {
@@ -176,7 +175,7 @@ TEST(Flow, StopsFromWithinAnEvaluation) {
 
 // One long step passes many output times: the observer is asked between them.
 TEST(Flow, TheObserverCanStopBetweenOutputsOfAStep) {
-  FlowOptions options = options_for("euler", 10);
+  FlowOptions options = options_for(Scheme::euler, 10);
   options.step = 10;
   options.outputs = 1000;
   const Problem problem = small_problem();
@@ -184,20 +183,20 @@ TEST(Flow, TheObserverCanStopBetweenOutputsOfAStep) {
   Trajectory trajectory;
   const FlowSummary summary =
       integrate_flow(*engine, initial_point(problem, 0.05, 1), options, trajectory,
-                     [&](const FlowProgress&) { return trajectory.time.size() < 7; });
+                     Context::until([&] { return trajectory.time.size() >= 7; }));
   EXPECT_EQ(summary.outcome, FlowOutcome::interrupted);
   EXPECT_EQ(trajectory.time.size(), 7u);
 }
 
 TEST(Flow, WhatDoesNotFitIsRefused) {
-  FlowOptions options = options_for("euler", 10);
+  FlowOptions options = options_for(Scheme::euler, 10);
   const Problem problem = small_problem();
   const auto engine = make_engine(problem, engine_options(200, 1));
   const auto refused = [&](const char* key) {
     Trajectory trajectory;
     try {
       integrate_flow(*engine, initial_point(problem, 0.05, 1), options, trajectory,
-                     [](const FlowProgress&) { return false; });
+                     Context::until([] { return true; }));
     } catch (const OptionError& e) {
       EXPECT_EQ(e.key(), key);
       return;
@@ -206,16 +205,16 @@ TEST(Flow, WhatDoesNotFitIsRefused) {
   };
   options.outputs = 9'999'999;
   refused("flow.outputs");
-  options = options_for("euler", 1e6);
-  options.sampling = "redrawn";
+  options = options_for(Scheme::euler, 1e6);
+  options.sampling = Sampling::redrawn;
   options.step = 0.01;  // 10^8 draws: there are 2^24
   refused("flow.step");
 }
 
 TEST(Flow, RedrawnSamplesAreReproducibleAndClose) {
-  FlowOptions options = options_for("euler", 3);
+  FlowOptions options = options_for(Scheme::euler, 3);
   const Result fixed = run(small_problem(), options, 20000);
-  options.sampling = "redrawn";
+  options.sampling = Sampling::redrawn;
   const Result redrawn = run(small_problem(), options, 20000);
   EXPECT_EQ(redrawn.end(), run(small_problem(), options, 20000).end());
   EXPECT_NE(redrawn.end(), fixed.end());
@@ -229,7 +228,7 @@ TEST(Flow, KappaAddsTheNoiseOfSgd) {
   const Point start = testing::random_point(2, 2, 5);
   Evaluation e;
   engine->evaluate(start, {.gradient_error = false, .second_moment = true}, e);
-  FlowOptions options = options_for("euler", 1e-4);
+  FlowOptions options = options_for(Scheme::euler, 1e-4);
   options.step = 1e-4;
   options.outputs = 1;
   options.kappa = 3.0;
@@ -249,7 +248,7 @@ TEST(Flow, KappaAddsTheNoiseOfSgd) {
 }
 
 TEST(Flow, SmallKappaIsGradientFlow) {
-  FlowOptions options = options_for("explicit", 5);
+  FlowOptions options = options_for(Scheme::adaptive, 5);
   options.rtol = 1e-6;
   options.atol = 1e-8;
   const auto end_q = [&](double kappa) {
@@ -262,8 +261,7 @@ TEST(Flow, SmallKappaIsGradientFlow) {
   EXPECT_GT(end_q(2.0)(0, 0), zero(0, 0) + 0.1);
 }
 
-Point one_step(const char* integrator, double kappa, double step, Engine& engine,
-               const Point& start) {
+Point one_step(Scheme integrator, double kappa, double step, Engine& engine, const Point& start) {
   FlowOptions options = options_for(integrator, step);
   options.step = step;
   options.outputs = 1;
@@ -282,7 +280,7 @@ TEST(Flow, AStepOfTheMapIsAStepOfSgd) {
   Evaluation e;
   engine->evaluate(start, {.second_moment = true}, e);
   const Matrix moved = start.R - gamma * e.grad.R;
-  const Point end = one_step("map", kappa, gamma, *engine, start);
+  const Point end = one_step(Scheme::map, kappa, gamma, *engine, start);
   EXPECT_LT(
       (end.R * end.R.transpose() - moved * moved.transpose() - gamma * kappa * e.second_moment)
           .norm(),
@@ -291,7 +289,7 @@ TEST(Flow, AStepOfTheMapIsAStepOfSgd) {
   EXPECT_LT((end.b - (start.b - gamma * e.grad.b)).norm(), 1e-13);
   EXPECT_NEAR(end.v, start.v - gamma * e.grad.v, 1e-13);
   // Euler's step of the flow lacks gamma^2 G G^T.
-  const Point euler = one_step("euler", kappa, gamma, *engine, start);
+  const Point euler = one_step(Scheme::euler, kappa, gamma, *engine, start);
   EXPECT_EQ(euler.m, end.m);
   EXPECT_LT((end.R * end.R.transpose() - euler.R * euler.R.transpose() -
              gamma * gamma * e.grad.R * e.grad.R.transpose())
@@ -302,21 +300,22 @@ TEST(Flow, AStepOfTheMapIsAStepOfSgd) {
 TEST(Flow, TheMapWithoutNoiseIsGradientDescent) {
   const Problem problem = small_problem("softmax-1");
   EngineOptions exact;
-  exact.engine = "factorised";  // no second moments are needed
+  exact.engine = EngineName::factorised;  // no second moments are needed
   for (const EngineOptions& how : {engine_options(2000, 1), exact}) {
     const auto engine = make_engine(problem, how);
     const Point start = testing::random_point(2, 2, 5);
-    EXPECT_EQ(flatten(one_step("map", 0.0, 0.8, *engine, start)),
-              flatten(one_step("euler", 0.0, 0.8, *engine, start)));
+    EXPECT_EQ(flatten(one_step(Scheme::map, 0.0, 0.8, *engine, start)),
+              flatten(one_step(Scheme::euler, 0.0, 0.8, *engine, start)));
   }
   const auto engine = make_engine(problem, exact);
-  EXPECT_THROW(one_step("map", 1.0, 0.8, *engine, testing::random_point(2, 2, 5)), OptionError);
+  EXPECT_THROW(one_step(Scheme::map, 1.0, 0.8, *engine, testing::random_point(2, 2, 5)),
+               OptionError);
 }
 
 // gamma -> 0 at fixed kappa: the flow with that kappa, at first order in gamma.
 TEST(Flow, TheMapConvergesToTheFlow) {
   const Problem problem = small_problem();
-  FlowOptions options = options_for("explicit", 4);
+  FlowOptions options = options_for(Scheme::adaptive, 4);
   options.kappa = 1.0;
   const auto overlaps = [&](const Result& result) {
     const Point& end = result.trajectory.point.back();
@@ -325,7 +324,7 @@ TEST(Flow, TheMapConvergesToTheFlow) {
     return out;
   };
   const Vector flow = overlaps(run(problem, options));
-  options.integrator = "map";
+  options.integrator = Scheme::map;
   const auto map = [&](double gamma) {
     options.step = gamma;
     return overlaps(run(problem, options));
@@ -339,7 +338,7 @@ TEST(Flow, TheMapConvergesToTheFlow) {
 // States between steps are linear in R R^T, as they are in m.
 TEST(Flow, TheMapIsInterpolatedBetweenSteps) {
   const Problem problem = small_problem();
-  FlowOptions options = options_for("map", 1.0);
+  FlowOptions options = options_for(Scheme::map, 1.0);
   options.step = 0.5;
   options.kappa = 1.0;
   options.outputs = 4;
@@ -376,18 +375,15 @@ TEST(Flow, OptionsAreChecked) {
       EXPECT_EQ(e.key(), key);
     }
   };
-  rejected("flow.integrator", [](auto& o) { o.integrator = "rk4"; });
   rejected("flow.time", [](auto& o) { o.time = 0; });
   rejected("flow.step", [](auto& o) { o.step = -1; });
   rejected("flow.rtol", [](auto& o) { o.rtol = 0; });
   rejected("flow.atol", [](auto& o) { o.atol = 1; });
   rejected("flow.kappa", [](auto& o) { o.kappa = -1; });
-  rejected("flow.sampling", [](auto& o) { o.sampling = "redrawn"; });
+  rejected("flow.sampling", [](auto& o) { o.sampling = Sampling::redrawn; });
   rejected("flow.outputs", [](auto& o) { o.outputs = 0; });
-  rejected("flow.spacing", [](auto& o) { o.spacing = "cubic"; });
-  rejected("flow.first_output", [](auto& o) { o.spacing = "log", o.first_output = 200; });
-  rejected("flow.init", [](auto& o) { o.init = "random"; });
-  rejected("flow.init_from", [](auto& o) { o.init = "file"; });
+  rejected("flow.first_output", [](auto& o) { o.spacing = Spacing::log, o.first_output = 200; });
+  rejected("flow.init_from", [](auto& o) { o.init = FlowInit::file; });
   rejected("flow.init_run", [](auto& o) { o.init_run = 0; });
   rejected("flow.gradient_tolerance", [](auto& o) { o.gradient_tolerance = NAN; });
 }

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/context.h"
 #include "core/matrix.h"
-#include "core/parallel.h"
 
 namespace headflow {
 
@@ -42,9 +42,9 @@ std::unique_ptr<Integrator> make_explicit(const Field& field, const Vector& y0, 
 
 /// Adaptive implicit BDF of order 1 to 5 (CVODE), Newton with a dense difference Jacobian: for
 /// runs to stationarity, where the time scales are far apart. At most kMostUnknowns of them.
-/// `advance` throws Interrupted if go_on says no.
+/// `advance` throws Interrupted if the context says so.
 std::unique_ptr<Integrator> make_implicit(const Field& field, const Vector& y0, double relative,
-                                          double absolute, const GoOn& go_on = {});
+                                          double absolute, const Context& context = {});
 
 /// Of a dense Jacobian or Hessian: 128 MB, and minutes to decompose it.
 inline constexpr Eigen::Index kMostUnknowns = 4096;

@@ -6,10 +6,10 @@
 namespace headflow {
 
 LuOutcome factorise(std::size_t n, double* const* columns, std::vector<std::size_t>& pivots,
-                    const GoOn& go_on) {
+                    const Context& context) {
   pivots.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
-    if (go_on && !go_on()) return LuOutcome::stopped;
+    if (context.observer && context.observer->wish() == Wish::stop_now) return LuOutcome::stopped;
     // What the columns to the left do to this one, then its own pivot.
     double* a = columns[j];
     for (std::size_t k = 0; k < j; ++k) std::swap(a[k], a[pivots[k]]);

@@ -6,16 +6,16 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/context.h"
 
 namespace headflow {
 
 enum class LuOutcome { done, singular, stopped };
 
-/// In place, of n columns of n numbers; row k was exchanged with pivots[k]. go_on is asked once a
-/// column. Cost: 2/3 n^3 operations.
+/// In place, of n columns of n numbers; row k was exchanged with pivots[k]. The context is asked
+/// once a column whether to stop now. Cost: 2/3 n^3 operations.
 LuOutcome factorise(std::size_t n, double* const* columns, std::vector<std::size_t>& pivots,
-                    const GoOn& go_on);
+                    const Context& context);
 
 /// x becomes the solution for the right-hand side x.
 void solve_factorised(std::size_t n, const double* const* columns,

@@ -5,6 +5,7 @@
 #include <Eigen/LU>
 
 #include "support/problems.h"
+#include "support/stop.h"
 
 namespace headflow::stoppable_lu_test {
 namespace {
@@ -35,8 +36,8 @@ TEST(StoppableLu, SolvesAsEigenDoes) {
 
 TEST(StoppableLu, StopsAndSeesSingularMatrices) {
   Case one(30);
-  int asked = 0;
-  EXPECT_EQ(factorise(one.n(), one.columns.data(), one.pivots, [&] { return ++asked < 10; }),
+  std::atomic<int> asked = 0;
+  EXPECT_EQ(factorise(one.n(), one.columns.data(), one.pivots, testing::stopped_after(asked, 10)),
             LuOutcome::stopped);
   EXPECT_EQ(asked, 10);
   Case flat(4);

@@ -115,9 +115,9 @@ class Explicit final : public SundialsIntegrator {
 class Implicit final : public SundialsIntegrator {
  public:
   Implicit(const Field& field, const Vector& y0, double relative, double absolute,
-           const GoOn& go_on)
+           const Context& context)
       : SundialsIntegrator(field, y0),
-        go_on_(go_on),
+        observed_(context),
         memory_(CVodeCreate(CV_BDF, context_)),
         jacobian_(SUNDenseMatrix(size_, size_, context_)),
         solver_(SUNLinSolNewEmpty(context_)) {
@@ -163,7 +163,7 @@ class Implicit final : public SundialsIntegrator {
     return CVodeGetDky(memory_, time, k, scratch_.get()) >= 0;
   }
   int set_up(SUNMatrix matrix) {
-    switch (factorise(static_cast<std::size_t>(size_), SM_COLS_D(matrix), pivots_, go_on_)) {
+    switch (factorise(static_cast<std::size_t>(size_), SM_COLS_D(matrix), pivots_, observed_)) {
       case LuOutcome::done: return SUNLS_SUCCESS;
       case LuOutcome::singular: return SUNLS_LUFACT_FAIL;
       case LuOutcome::stopped: thrown_ = std::make_exception_ptr(Interrupted());
@@ -171,7 +171,7 @@ class Implicit final : public SundialsIntegrator {
     return SUNLS_PACKAGE_FAIL_UNREC;
   }
 
-  GoOn go_on_;
+  Context observed_;
   std::vector<std::size_t> pivots_;
   void* memory_;
   SUNMatrix jacobian_;
@@ -186,8 +186,8 @@ std::unique_ptr<Integrator> make_explicit(const Field& field, const Vector& y0, 
 }
 
 std::unique_ptr<Integrator> make_implicit(const Field& field, const Vector& y0, double relative,
-                                          double absolute, const GoOn& go_on) {
-  return std::make_unique<Implicit>(field, y0, relative, absolute, go_on);
+                                          double absolute, const Context& context) {
+  return std::make_unique<Implicit>(field, y0, relative, absolute, context);
 }
 
 }  // namespace headflow

@@ -37,14 +37,14 @@ double largest_error(const Evaluation& result) {
   return std::max({result.loss_error, e.m.maxCoeff(), e.R.maxCoeff(), e.b.maxCoeff(), e.v});
 }
 
-Candidate without_samples(const Problem& problem, const EngineOptions& options,
-                          const Point& point) {
+Candidate without_samples(const Problem& problem, const EngineOptions& options, const Point& point,
+                          const Context& context) {
   Candidate out;
   if (!Factorised::why_not(problem).empty()) {
     out.description = Factorised::why_not(problem);
     return out;
   }
-  out.engine = std::make_unique<Factorised>(problem, options);
+  out.engine = std::make_unique<Factorised>(problem, options, context);
   try {
     Evaluation result;
     out.engine->evaluate(point, {.gradient_error = true}, result);
@@ -69,9 +69,11 @@ double work_of_sample(const Problem& problem, bool shared_noise) {
 /// errors count as its error: a tolerance is meant as a bound.
 template <class Sampled>
 Candidate sampled(const Problem& problem, EngineOptions options, const Point& point,
-                  const char* name, double rate, double work, double fewest) {
+                  EngineName engine, double rate, double work, double fewest,
+                  const Context& context) {
   Candidate out;
-  options.engine = name;
+  const std::string_view name = to_string(engine);
+  options.engine = engine;
   options.samples =
       static_cast<std::int64_t>(std::clamp(kMostTrialWork / work, kFewestSamples, kTrial));
   if (fewest * work > kMostSampledWork) {
@@ -80,7 +82,7 @@ Candidate sampled(const Problem& problem, EngineOptions options, const Point& po
   }
   try {
     Evaluation result;
-    Sampled trial(problem, options);
+    Sampled trial(problem, options, context);
     trial.evaluate(point, {.gradient_error = true}, result);
     const double error = 2 * largest_error(result);
     const auto tried = static_cast<double>(trial.samples());
@@ -97,7 +99,9 @@ Candidate sampled(const Problem& problem, EngineOptions options, const Point& po
     out.description = failure.what();
     return out;
   }
-  out.make = [problem, options] { return std::make_unique<Sampled>(problem, options); };
+  out.make = [problem, options, context] {
+    return std::make_unique<Sampled>(problem, options, context);
+  };
   out.description =
       fmt::format("{} with {} samples reaches about {:.2g}", name, options.samples, out.error);
   return out;
@@ -110,14 +114,14 @@ std::string sentence(const std::string& taken, const std::string& why) {
 }  // namespace
 
 std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOptions& options,
-                                      const EngineUse& use) {
+                                      const EngineUse& use, const Context& context) {
   if (options.samples > 0) {
-    auto engine = std::make_unique<MonteCarlo>(problem, options);
+    auto engine = std::make_unique<MonteCarlo>(problem, options, context);
     engine->set_reason(sentence("mc", "run.samples asks for samples"));
     return engine;
   }
   if (use.second_moment) {
-    auto engine = std::make_unique<MonteCarlo>(problem, options);
+    auto engine = std::make_unique<MonteCarlo>(problem, options, context);
     engine->set_reason(sentence("mc", "second moments of the gradient are asked for"));
     return engine;
   }
@@ -126,7 +130,7 @@ std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOption
   start.v = 1.0;
   const Point& point = use.point ? *use.point : start;
 
-  Candidate best = without_samples(problem, options, point);
+  Candidate best = without_samples(problem, options, point, context);
   const double trial_cost = kTrial * problem.H() * problem.L();
   if (best.error <= options.tolerance && best.cost <= trial_cost) {
     best.engine->set_reason(sentence(
@@ -139,9 +143,10 @@ std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOption
   const double of_point = work_of_sample(problem, false), of_sample = work_of_sample(problem, true);
   Candidate candidates[] = {
       std::move(best),
-      sampled<Qmc>(problem, options, point, "qmc", 0.6, of_point,
-                   static_cast<double>(options.randomisations) * kLanes),
-      sampled<MonteCarlo>(problem, options, point, "mc", 0.5, of_sample, kFewestSamples)};
+      sampled<Qmc>(problem, options, point, EngineName::qmc, 0.6, of_point,
+                   static_cast<double>(options.randomisations) * kLanes, context),
+      sampled<MonteCarlo>(problem, options, point, EngineName::mc, 0.5, of_sample, kFewestSamples,
+                          context)};
   Candidate* taken = nullptr;
   std::string seen;
   for (Candidate& candidate : candidates) {

@@ -13,6 +13,6 @@ namespace headflow {
 /// with their convergence rates, N^(-1/2) and (cautiously) N^(-0.6); two
 /// standard errors are held against the tolerance.
 std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOptions& options,
-                                      const EngineUse& use);
+                                      const EngineUse& use, const Context& context);
 
 }  // namespace headflow

@@ -5,22 +5,12 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/suggest.h"
 #include "expectation/choose_engine.h"
 #include "expectation/factorised/factorised.h"
 #include "expectation/monte_carlo.h"
 #include "expectation/qmc.h"
 
 namespace headflow {
-
-std::string_view to_string(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::standard_error: return "Monte-Carlo standard error";
-    case ErrorKind::randomisations: return "standard error over randomisations";
-    case ErrorKind::refinement: return "refinement difference";
-  }
-  return "unknown";
-}
 
 void Engine::check_finite(const Evaluation& result) const {
   const bool errors = std::isfinite(result.loss_error) && result.grad_error.all_finite();
@@ -53,17 +43,15 @@ void Engine::hessian_product(const Point& point, const Point& direction, Point& 
   out.unpack(sum.data());
 }
 
-std::vector<std::string> engine_names() { return {"factorised", "qmc", "mc"}; }
-
 std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options,
-                                    const EngineUse& use) {
-  if (options.engine == "mc") return std::make_unique<MonteCarlo>(problem, options);
-  if (options.engine == "qmc") return std::make_unique<Qmc>(problem, options);
-  if (options.engine == "factorised") return std::make_unique<Factorised>(problem, options);
-  if (options.engine == "auto") return choose_engine(problem, options, use);
-  std::vector<std::string> names = engine_names();
-  names.insert(names.begin(), "auto");
-  throw OptionError("run.engine", in_quotes(options.engine), one_of(names, options.engine));
+                                    const EngineUse& use, const Context& context) {
+  switch (options.engine) {
+    case EngineName::mc: return std::make_unique<MonteCarlo>(problem, options, context);
+    case EngineName::qmc: return std::make_unique<Qmc>(problem, options, context);
+    case EngineName::factorised: return std::make_unique<Factorised>(problem, options, context);
+    case EngineName::automatic: break;
+  }
+  return choose_engine(problem, options, use, context);
 }
 
 }  // namespace headflow

@@ -14,32 +14,41 @@
 #include <string_view>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/context.h"
+#include "core/error_kind.h"
 #include "model/problem.h"
 
 namespace headflow {
 
-/// What the errors that an engine reports are.
-enum class ErrorKind {
-  standard_error,  ///< one standard deviation of the estimate over independent samples
-  randomisations,  ///< the same over independent randomisations of one set of points
-  refinement,      ///< a bound from the difference to a finer rule
+enum class EngineName {
+  automatic,   ///< the cheapest that meets the tolerance
+  factorised,  ///< no samples
+  qmc,         ///< scrambled Sobol' points
+  mc,          ///< Monte Carlo
 };
-std::string_view to_string(ErrorKind kind);
+template <>
+inline constexpr Named<EngineName> kNames<EngineName>[] = {{EngineName::automatic, "auto"},
+                                                           {EngineName::factorised, "factorised"},
+                                                           {EngineName::qmc, "qmc"},
+                                                           {EngineName::mc, "mc"}};
+
+/// How samples are stored; arithmetic is in double.
+enum class Precision { float64, float32 };
+template <>
+inline constexpr Named<Precision> kNames<Precision>[] = {{Precision::float64, "float64"},
+                                                         {Precision::float32, "float32"}};
 
 /// Samples of an engine that is not told how many.
 inline constexpr std::int64_t kDefaultSamples = 100'000;
 
 struct EngineOptions {
-  std::string engine = "auto";        ///< auto, or one of engine_names()
-  double tolerance = 1e-6;            ///< absolute error asked of auto and factorised
-  std::int64_t samples = 0;           ///< of mc and qmc, all randomisations; 0: 100,000
-  int randomisations = 16;            ///< of qmc, independent
-  std::uint64_t seed = 1;             ///< seed of every random number
-  std::string precision = "float64";  ///< storage of the samples: float64 or float32
-  std::int64_t memory = 2048;         ///< MiB of samples to keep; beyond, they are made anew
-  int threads = 0;                    ///< threads, 0 for all cores; never changes a result
-  GoOn go_on = {};                    ///< false: stop what is being computed, throw Interrupted
+  EngineName engine = EngineName::automatic;
+  double tolerance = 1e-6;                   ///< absolute error asked of auto and factorised
+  std::int64_t samples = 0;                  ///< of mc and qmc, all randomisations; 0: 100,000
+  int randomisations = 16;                   ///< of qmc, independent
+  std::uint64_t seed = 1;                    ///< seed of every random number
+  Precision precision = Precision::float64;  ///< storage of the samples
+  std::int64_t memory = 2048;                ///< MiB of samples to keep; beyond, they are made anew
 };
 
 /// What to compute beyond the loss, its error and the gradient.
@@ -72,7 +81,10 @@ class Engine {
   const Problem& problem() const { return problem_; }
   virtual std::string_view name() const = 0;
   virtual ErrorKind error_kind() const = 0;
-  /// The absolute error that was asked for; 0 if the engine works with what samples it has.
+  /// True if it works with what random samples it has: they can be replaced (refresh), and what
+  /// is trained on them adapts to them. Else it plans its nodes for `tolerance`.
+  bool sampled() const { return error_kind() != ErrorKind::refinement; }
+  /// The absolute error that was asked for; 0 if sampled().
   virtual double tolerance() const { return 0; }
   /// False if Request::second_moment is beyond the engine.
   virtual bool has_second_moment() const { return true; }
@@ -80,7 +92,7 @@ class Engine {
   virtual std::int64_t samples() const = 0;
 
   /// Not thread-safe: an engine has scratch space of its own. Throws NotFinite if a result is not
-  /// finite, Interrupted if EngineOptions::go_on says no, Error if the engine cannot do this point.
+  /// finite, Interrupted if the context says so, Error if the engine cannot do this point.
   virtual void evaluate(const Point& point, const Request& request, Evaluation& out) = 0;
 
   /// Replaces the samples by the independent set number `draw` (0 is the first one), below
@@ -110,9 +122,6 @@ class Engine {
   std::string reason_;
 };
 
-/// Engines that can be asked for by name, `auto` apart.
-std::vector<std::string> engine_names();
-
 /// What an engine will be used for; `auto` chooses by it.
 struct EngineUse {
   const Point* point = nullptr;  ///< where; null: the initial point m = 0, R = eta I
@@ -120,9 +129,8 @@ struct EngineUse {
 };
 
 /// The engine of that name; `auto` is the cheapest one that meets the tolerance at the point
-/// (choose_engine.cc), its reason() says why. Throws OptionError for an unknown engine or a bad
-/// option.
+/// (choose_engine.cc), its reason() says why. Throws OptionError for a bad option.
 std::unique_ptr<Engine> make_engine(const Problem& problem, const EngineOptions& options,
-                                    const EngineUse& use = {});
+                                    const EngineUse& use = {}, const Context& context = {});
 
 }  // namespace headflow

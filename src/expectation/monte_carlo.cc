@@ -22,10 +22,10 @@ const GaussianMixture* few_atoms(const Prior& prior) {
 
 }  // namespace
 
-MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
+MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, const Context& context)
     : Engine(problem),
       samples_(checked_samples(options)),
-      single_precision_(checked_single_precision(options)),
+      single_precision_(options.precision == Precision::float32),
       seed_(options.seed),
       theta_bound_(problem.prior().largest(kLargestNormal)) {
   check_memory(options);
@@ -64,7 +64,7 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options)
                                  .memory = options.memory};
   const std::size_t own = static_cast<std::size_t>(chunk_groups_) * scores / kLanes +
                           Activation::scratch_size(H, L) + 3 * static_cast<std::size_t>(entries_);
-  workers_ = affordable_workers(options,
+  workers_ = affordable_workers(options, context,
                                 shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
   for (Scratch& s : scratch_) {

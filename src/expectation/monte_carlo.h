@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/workers.h"
 #include "expectation/engine.h"
 #include "expectation/sample_store.h"
 
@@ -22,7 +22,7 @@ namespace headflow {
 /// of (seed, draw, index), so both give the same bits.
 class MonteCarlo final : public Engine {
  public:
-  MonteCarlo(const Problem& problem, const EngineOptions& options);
+  MonteCarlo(const Problem& problem, const EngineOptions& options, const Context& context = {});
 
   std::string_view name() const override { return "mc"; }
   ErrorKind error_kind() const override { return ErrorKind::standard_error; }

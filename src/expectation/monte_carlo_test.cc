@@ -122,14 +122,14 @@ TEST(MonteCarlo, ErrorFallsAsOneOverRootN) {
 
 TEST(MonteCarlo, BitIdenticalForAnyNumberOfThreads) {
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
-    for (const char* precision : {"float64", "float32"}) {
+    for (const Precision precision : {Precision::float64, Precision::float32}) {
       const Problem problem(problem_options(activation, "gaussian", 6, 4, 3));
       const Point point = random_point(4, 3, 22);
       Evaluation first;
       for (const int threads : {1, 2, 7}) {
-        EngineOptions options = engine_options(20011, 9, threads);
+        EngineOptions options = engine_options(20011, 9);
         options.precision = precision;
-        MonteCarlo engine(problem, options);
+        MonteCarlo engine(problem, options, Context::threads(threads));
         engine.refresh(3);
         Evaluation got;
         engine.evaluate(point, {.gradient_error = true, .second_moment = true}, got);
@@ -163,14 +163,14 @@ TEST(MonteCarlo, InstructionSetsAgree) {
 }
 
 TEST(MonteCarlo, SamplesKeptOrMadeAnewAreTheSame) {
-  for (const char* precision : {"float64", "float32"}) {
+  for (const Precision precision : {Precision::float64, Precision::float32}) {
     const Problem problem(problem_options("softmax", "gaussian", 3, 2, 2));
     const Point point = random_point(2, 2, 26);
-    EngineOptions options = engine_options(5000, 4, 2);
+    EngineOptions options = engine_options(5000, 4);
     options.precision = precision;
-    MonteCarlo kept(problem, options);
+    MonteCarlo kept(problem, options, Context::threads(2));
     options.memory = 0;
-    MonteCarlo anew(problem, options);
+    MonteCarlo anew(problem, options, Context::threads(2));
     Evaluation a, b;
     for (const std::uint32_t draw : {0u, 5u}) {
       kept.refresh(draw);
@@ -198,7 +198,7 @@ TEST(MonteCarlo, SinglePrecisionSamplesAreClose) {
   const Point point = random_point(4, 2, 24);
   EngineOptions options = engine_options(10000, 4);
   MonteCarlo wide(problem, options);
-  options.precision = "float32";
+  options.precision = Precision::float32;
   MonteCarlo narrow(problem, options);
   Evaluation a, b;
   wide.evaluate(point, {}, a);
@@ -234,12 +234,8 @@ TEST(MonteCarlo, AnyNumberOfSamples) {
 
 TEST(MonteCarlo, RefusesWhatItCannotDo) {
   EXPECT_THROW(MonteCarlo(small_problem(), engine_options(1, 1)), OptionError);
-  EngineOptions options = engine_options(100, 1);
-  options.precision = "float16";
-  EXPECT_THROW(MonteCarlo(small_problem(), options), OptionError);
-  options = engine_options(100, 1);
-  options.engine = "qmcc";
-  EXPECT_THROW(make_engine(small_problem(), options), OptionError);
+  EXPECT_THROW(from_name<Precision>("run.precision", "float16"), OptionError);
+  EXPECT_THROW(from_name<EngineName>("run.engine", "qmcc"), OptionError);
 }
 
 }  // namespace

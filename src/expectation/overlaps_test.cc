@@ -81,8 +81,8 @@ TEST(Overlaps, EnginesAgreeWithVectors) {
       SCOPED_TRACE(std::string(activation) + " " + prior);
       ProblemOptions options = options_for(activation, prior);
       const auto [loss, error] = simulate(options, vectors);
-      for (const char* engine : {"mc", "factorised"}) {
-        EngineOptions how = testing::engine_options(engine[0] == 'm' ? 200'000 : 0, 5);
+      for (const EngineName engine : {EngineName::mc, EngineName::factorised}) {
+        EngineOptions how = testing::engine_options(engine == EngineName::mc ? 200'000 : 0, 5);
         how.engine = engine;
         how.tolerance = 1e-5;
         const auto z = [&, loss = loss, error = error](const Problem& problem) {
@@ -92,9 +92,9 @@ TEST(Overlaps, EnginesAgreeWithVectors) {
           return std::abs(result.loss - loss) / std::hypot(error, result.loss_error);
         };
         options.p = vectors.p();
-        EXPECT_LT(z(Problem(options)), 4.5) << engine;
+        EXPECT_LT(z(Problem(options)), 4.5) << to_string(engine);
         options.p.reset();
-        EXPECT_GT(z(Problem(options)), 10.0) << engine;
+        EXPECT_GT(z(Problem(options)), 10.0) << to_string(engine);
       }
     }
   }
@@ -109,7 +109,7 @@ TEST(Overlaps, TheGradientIsInTheUsersOverlaps) {
     options.p = vectors.p();
     const Problem problem(options);
     EngineOptions how;
-    how.engine = "factorised";
+    how.engine = EngineName::factorised;
     how.tolerance = 1e-9;
     const auto engine = make_engine(problem, how);
     engine->adapt(problem.frame().enter(vectors.user));  // the same nodes for all evaluations

@@ -39,7 +39,7 @@ T* lanes(T* base, std::ptrdiff_t index) {
 
 }  // namespace
 
-Qmc::Qmc(const Problem& problem, const EngineOptions& options)
+Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& context)
     : Engine(problem),
       randomisations_(checked_randomisations(options)),
       log2_points_(log2_points(checked_samples(options), randomisations_)),
@@ -47,7 +47,7 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options)
       groups_(points_ / kLanes),
       mixture_(summed_mixture(this->problem().prior())),
       atoms_(mixture_ && !mixture_->uses_normals()),
-      single_precision_(checked_single_precision(options)),
+      single_precision_(options.precision == Precision::float32),
       seed_(options.seed),
       theta_bound_(problem.prior().largest(kLargestNormal)) {
   check_memory(options);
@@ -89,7 +89,7 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options)
                                  .memory = options.memory};
   const std::size_t own = static_cast<std::size_t>(chunk_groups_) * scores / kLanes +
                           Activation::scratch_size(H, L) + 3 * static_cast<std::size_t>(entries);
-  workers_ = affordable_workers(options,
+  workers_ = affordable_workers(options, context,
                                 shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
   for (Scratch& s : scratch_) {

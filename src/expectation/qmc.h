@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/workers.h"
 #include "expectation/engine.h"
 #include "expectation/sample_store.h"
 #include "expectation/sobol.h"
@@ -30,7 +30,7 @@ namespace headflow {
 /// made anew beyond it, with the same bits.
 class Qmc final : public Engine {
  public:
-  Qmc(const Problem& problem, const EngineOptions& options);
+  Qmc(const Problem& problem, const EngineOptions& options, const Context& context = {});
 
   std::string_view name() const override { return "qmc"; }
   ErrorKind error_kind() const override { return ErrorKind::randomisations; }

@@ -167,17 +167,17 @@ void expect_same(const Evaluation& a, const Evaluation& b) {
 
 TEST(Qmc, BitIdenticalForAnyNumberOfThreadsAndMemory) {
   for (const char* prior : {"gaussian", "19 atoms", "70 atoms"}) {
-    for (const char* precision : {"float64", "float32"}) {
-      SCOPED_TRACE(fmt::format("{} {}", prior, precision));
+    for (const Precision precision : {Precision::float64, Precision::float32}) {
+      SCOPED_TRACE(fmt::format("{} {}", prior, to_string(precision)));
       const Problem problem = make_problem("b-softmax", prior, 6, 3, 2);
       const Point point = random_point(3, 2, 22);
       Evaluation first;
       for (const int threads : {1, 2, 3}) {
         for (const std::int64_t memory : {2048, 0}) {
-          EngineOptions options = engine_options(8192, 9, threads);
+          EngineOptions options = engine_options(8192, 9);
           options.precision = precision;
           options.memory = memory;
-          Qmc engine(problem, options);
+          Qmc engine(problem, options, Context::threads(threads));
           engine.refresh(3);
           Evaluation got;
           engine.evaluate(point, {.gradient_error = true, .second_moment = true}, got);
@@ -314,7 +314,7 @@ void expect_refused(const EngineOptions& options, const std::string& key) {
 
 TEST(Qmc, RefusesBadOptionsByName) {
   EngineOptions good = engine_options(1000, 1);
-  good.engine = "qmc";
+  good.engine = EngineName::qmc;
   EXPECT_EQ(make_engine(make_problem("softmax", "gaussian", 3, 2, 2), good)->name(), "qmc");
   for (const int randomisations : {-1, 0, 1, 5000}) {
     EngineOptions options = good;
@@ -324,9 +324,6 @@ TEST(Qmc, RefusesBadOptionsByName) {
   EngineOptions options = good;
   options.samples = 1;
   expect_refused(options, "run.samples");
-  options = good;
-  options.precision = "float16";
-  expect_refused(options, "run.precision");
   options = good;
   options.memory = -1;
   expect_refused(options, "program.memory");

@@ -1,6 +1,5 @@
 #include "expectation/sample_store.h"
 
-#include <oneapi/tbb/info.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,21 +41,18 @@ LaneBuffer<double> allocate_lanes(std::size_t groups) {
   return allocate<double>(std::max<std::size_t>(1, groups) * kLanes);
 }
 
-Workers affordable_workers(const EngineOptions& options, double bytes_of_worker) {
+Workers affordable_workers(const EngineOptions& options, const Context& context,
+                           double bytes_of_worker) {
   const double available = bytes_of_machine();
   if (bytes_of_worker > available) {
-    throw OptionError("run.engine", "\"" + options.engine + "\"",
+    throw OptionError("run.engine", in_quotes(to_string(options.engine)),
                       fmt::format("a sample of so many tokens, heads and features takes {:.0f} MiB "
                                   "of memory, and there are {:.0f}",
                                   bytes_of_worker / kMiB, available / kMiB));
   }
-  const int wanted =
-      checked_threads(options.threads) > 0 ? options.threads : tbb::info::default_concurrency();
   const double most = std::min(available, static_cast<double>(options.memory) * kMiB);
-  const double affordable = std::clamp(most / std::max(1.0, bytes_of_worker), 1.0, double(wanted));
-  // All cores if it may be: `wanted` threads would be the user's word, beyond other limits.
-  const int threads = affordable >= wanted ? options.threads : static_cast<int>(affordable);
-  return Workers(threads, options.go_on);
+  const double affordable = std::clamp(most / std::max(1.0, bytes_of_worker), 1.0, 1e6);
+  return Workers(context, static_cast<int>(affordable));
 }
 
 Blocking choose_blocking(std::int64_t groups, std::size_t sample_bytes, std::size_t score_bytes,

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/workers.h"
 #include "expectation/engine.h"
 
 namespace headflow {
@@ -19,9 +19,11 @@ using LaneBuffer = hwy::AlignedFreeUniquePtr<T[]>;
 /// Room for so many groups of 8 numbers, and for at least one. Throws Error if there is none.
 LaneBuffer<double> allocate_lanes(std::size_t groups);
 
-/// Threads such that their scratch space stays within options.memory, or one; fewer give the same
-/// bits. Throws OptionError for problem.tokens if one takes more than the machine has.
-Workers affordable_workers(const EngineOptions& options, double bytes_of_worker);
+/// As many of the context's workers as have room for their scratch space in options.memory, or one;
+/// fewer give the same bits. Throws OptionError for run.engine if one takes more than the machine
+/// has.
+Workers affordable_workers(const EngineOptions& options, const Context& context,
+                           double bytes_of_worker);
 
 /// How many groups a worker takes at once, and how many of these are in flight between the
 /// scores and the gradient. Powers of two.

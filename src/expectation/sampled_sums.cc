@@ -3,7 +3,6 @@
 #include <numbers>
 
 #include "core/error.h"
-#include "core/suggest.h"
 
 namespace headflow {
 
@@ -32,14 +31,6 @@ std::int64_t checked_samples(const EngineOptions& options) {
                       "must be from 2 (an error needs two) to 10^12");
   }
   return samples;
-}
-
-bool checked_single_precision(const EngineOptions& options) {
-  if (options.precision != "float64" && options.precision != "float32") {
-    throw OptionError("run.precision", in_quotes(options.precision),
-                      one_of({"float64", "float32"}, options.precision));
-  }
-  return options.precision == "float32";
 }
 
 void check_memory(const EngineOptions& options) {

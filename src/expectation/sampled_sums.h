@@ -27,7 +27,6 @@ Matrix second_moment_of_sums(const SumLayout& layout, const Vector& values);
 
 /// Options that are the same for all of them; each throws OptionError.
 std::int64_t checked_samples(const EngineOptions& options);  ///< kDefaultSamples for 0
-bool checked_single_precision(const EngineOptions& options);
 void check_memory(const EngineOptions& options);
 int checked_randomisations(const EngineOptions& options);  ///< of qmc
 

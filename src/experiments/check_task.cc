@@ -20,11 +20,11 @@ void check_sgd(const Session& session) {
     throw OptionError("sgd.runs", fmt::format("{}", session.sgd.runs),
                       "must be 1 in a sweep: runs are tasks, along an axis of run.seed");
   }
-  if (session.sgd.loss != "batch") {
+  if (session.sgd.loss != SgdLoss::batch) {
     throw OptionError("sgd.loss", in_quotes(session.sgd.loss),
                       "must be \"batch\" in a sweep; the command sgd has the population loss");
   }
-  if (session.sgd.init == "point") {
+  if (session.sgd.init == SgdInit::point) {
     static_cast<void>(session.point.make(Problem(session.problem)));
   } else if (session.problem.p) {
     throw OptionError("problem.p", parameter_text(*session.problem.p),
@@ -33,15 +33,18 @@ void check_sgd(const Session& session) {
 }
 
 void check_flow(const Session& session, const Problem& problem, bool to_the_end) {
-  if (session.flow.integrator == "implicit" || (to_the_end && session.end_search == "newton")) {
+  if (session.flow.integrator == Scheme::implicit ||
+      (to_the_end && session.end_search == EndSearch::newton)) {
     check_unknowns(problem.H(), problem.F(),
-                   to_the_end && session.end_search == "newton" ? "end.search = \"newton\""
-                                                                : "flow.integrator = \"implicit\"");
+                   to_the_end && session.end_search == EndSearch::newton
+                       ? "end.search = \"newton\""
+                       : "flow.integrator = \"implicit\"");
   }
   static_cast<void>(session.flow_start(problem));  // its shapes
-  const bool samples = session.engine.engine == "mc" || session.engine.engine == "qmc" ||
-                       (session.engine.engine == "auto" && session.engine.samples > 0);
-  if (session.flow.sampling == "redrawn" && !samples) {
+  const bool samples =
+      session.engine.engine == EngineName::mc || session.engine.engine == EngineName::qmc ||
+      (session.engine.engine == EngineName::automatic && session.engine.samples > 0);
+  if (session.flow.sampling == Sampling::redrawn && !samples) {
     throw OptionError("flow.sampling", in_quotes(session.flow.sampling),
                       "needs an engine with samples: run.engine = \"mc\" or \"qmc\"");
   }
@@ -54,7 +57,6 @@ void check_task(const Session& session, const std::vector<std::string>& measures
   const Problem problem(session.problem);
   session.flow.check();
   session.check_end();
-  session.sgd.check_choices();
   checked_limits(session.theory);
   check_steps(session.compare_rtol, session.compare_atol);
   check_engine(problem, session.engine);
@@ -66,7 +68,7 @@ void check_task(const Session& session, const std::vector<std::string>& measures
   if (flow) check_flow(session, problem, to_the_end);
   if (sgd) check_sgd(session);
   const bool from_point =
-      (flow && session.flow.init == "point") || (sgd && session.sgd.init == "point");
+      (flow && session.flow.init == FlowInit::point) || (sgd && session.sgd.init == SgdInit::point);
   if (point_is_set && !from_point) {
     throw Error(fmt::format(
         "[point] is set, but nothing starts there: {}",

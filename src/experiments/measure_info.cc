@@ -54,9 +54,9 @@ const Info* find(const std::string& name) {
 std::vector<std::string> quantities_of(const Info& info) {
   std::vector<std::string> out(info.quantities.begin(), info.quantities.end());
   if (std::string(info.name) != "sgd") return out;
-  for (const std::string& limit : limit_names()) {
+  for (const auto& [limit, limit_name] : kNames<LimitKind>) {
     for (const char* one : {"loss_t", "loss_t_error", "m_t", "q_t"}) {
-      out.push_back(limit == "flow" ? one : fmt::format("{}_{}", one, limit));
+      out.push_back(limit == LimitKind::flow ? one : fmt::format("{}_{}", one, limit_name));
     }
   }
   return out;

@@ -21,7 +21,7 @@ constexpr int kDraws = 16;  // of fresh samples for the loss at the end
 struct End {
   Point point;
   double loss = 0, error = 0;
-  std::string error_kind;
+  ErrorKind error_kind = ErrorKind::refinement;
   double gradient_norm = 0, time = 0;
   double index = std::nan("");  ///< of the Hessian; NaN: not looked at
   bool converged = false;
@@ -33,8 +33,8 @@ struct Stopped {};
 /// What several measures need is computed once.
 class Task {
  public:
-  Task(const Session& session, const GoOn& go_on)
-      : session_(session), problem_(session.problem), go_on_(go_on) {}
+  Task(const Session& session, const Context& context)
+      : session_(session), problem_(session.problem), context_(context) {}
 
   void measure(const std::string& name);
   std::vector<Quantity> take() {
@@ -69,8 +69,8 @@ class Task {
   }
 
   const End& end() {
-    if (!end_) end_ = session_.end_search == "flow" ? end_of_flow() : end_by_newton();
-    if (!go_on_()) throw Stopped();
+    if (!end_) end_ = session_.end_search == EndSearch::flow ? end_of_flow() : end_by_newton();
+    if (!context_.goes_on()) throw Stopped();
     trained_ = true;
     diverged_ = diverged_ || end_->diverged;
     return *end_;
@@ -79,7 +79,8 @@ class Task {
   const Trajectory& trajectory() {
     if (!trajectory_) {
       const Point start = session_.flow_start(problem_);
-      const auto engine = make_flow_engine(problem_, session_.engine, session_.flow, start);
+      const auto engine =
+          make_flow_engine(problem_, session_.engine, session_.flow, start, context_);
       trajectory_.emplace();
       follow(*engine, start, session_.flow, *trajectory_);
     }
@@ -88,9 +89,8 @@ class Task {
 
   /// integrate_flow, remembering whether it diverged.
   void follow(Engine& engine, const Point& start, const FlowOptions& flow, Trajectory& run) {
-    const FlowSummary summary =
-        integrate_flow(engine, start, flow, run, [&](const FlowProgress&) { return go_on_(); });
-    if (!go_on_()) throw Stopped();
+    const FlowSummary summary = integrate_flow(engine, start, flow, run, context_);
+    if (!context_.goes_on()) throw Stopped();
     trained_ = true;
     diverged_ = diverged_ || summary.outcome == FlowOutcome::diverged;
   }
@@ -108,7 +108,7 @@ class Task {
 
   const Session& session_;
   Problem problem_;
-  const GoOn& go_on_;
+  const Context& context_;
   std::optional<End> end_;
   std::optional<Trajectory> trajectory_;
   bool trained_ = false, diverged_ = false;
@@ -121,8 +121,7 @@ End Task::end_by_newton() const {
   options.rtol = session_.flow.rtol;
   options.atol = session_.flow.atol;
   const FixedPoint found =
-      find_fixed_point(problem_, session_.engine, session_.flow_start(problem_), options,
-                       [&](const FlowProgress&) { return go_on_(); });
+      find_fixed_point(problem_, session_.engine, session_.flow_start(problem_), options, context_);
   return {found.point,
           found.loss,
           found.loss_error,
@@ -139,15 +138,14 @@ End Task::end_of_flow() const {
   FlowOptions flow = session_.flow;
   flow.gradient_tolerance = session_.end_gradient;
   flow.outputs = 1;
-  flow.spacing = "linear";
-  const auto engine = make_flow_engine(problem_, session_.engine, flow, start);
+  flow.spacing = Spacing::linear;
+  const auto engine = make_flow_engine(problem_, session_.engine, flow, start, context_);
   Trajectory run;
-  const FlowSummary summary =
-      integrate_flow(*engine, start, flow, run, [&](const FlowProgress&) { return go_on_(); });
+  const FlowSummary summary = integrate_flow(*engine, start, flow, run, context_);
   End out{run.point.back(),
           run.loss.back(),
           run.loss_error.back(),
-          std::string(to_string(engine->error_kind())),
+          engine->error_kind(),
           run.gradient_norm.back(),
           summary.final_time,
           std::nan(""),
@@ -157,7 +155,7 @@ End Task::end_of_flow() const {
     out.point = start;  // a point of that shape
     return out;
   }
-  if (engine->tolerance() > 0) return out;
+  if (!engine->sampled()) return out;
   // The heads have adapted to their samples, whose loss is too low: it is measured on others.
   double sum = 0, squares = 0;
   for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
@@ -169,14 +167,14 @@ End Task::end_of_flow() const {
   }
   out.loss = sum / kDraws;
   out.error = std::sqrt(std::max(squares / kDraws - out.loss * out.loss, 0.0) / (kDraws - 1));
-  out.error_kind = "one standard error, of fresh samples";
+  out.error_kind = ErrorKind::fresh_samples;
   return out;
 }
 
 void Task::end_measure() {
   const End& found = end();
   add("loss", "loss at the end of training", found.loss);
-  add("loss_error", "error of the loss: " + found.error_kind, found.error);
+  add("loss_error", fmt::format("error of the loss: {}", to_string(found.error_kind)), found.error);
   add("gradient_norm", "norm of the gradient at the end", found.gradient_norm);
   add_whole("converged", "1 if the gradient is below end.gradient", {}, {},
             {found.converged ? 1.0 : 0.0});
@@ -192,7 +190,7 @@ void Task::end_measure() {
 }
 
 std::vector<SgdState> Task::sgd_starts(const Problem& problem) const {
-  if (session_.sgd.init == "law") {
+  if (session_.sgd.init == SgdInit::law) {
     return Sgd::starts(problem, session_.sgd, session_.engine.seed);
   }
   const Point point = session_.point.make(problem_);
@@ -204,9 +202,9 @@ void Task::sgd_measure() {
   without_p.p.reset();  // part of the start
   const Problem problem(without_p);
   const auto starts = sgd_starts(problem);
-  Sgd sgd(problem, session_.sgd, session_.engine.seed, 1, starts);
+  Sgd sgd(problem, session_.sgd, session_.engine.seed, starts, context_);
   while (!sgd.finished()) {
-    if (!sgd.advance(go_on_) || !go_on_()) throw Stopped();
+    if (!sgd.advance() || !context_.goes_on()) throw Stopped();
   }
   trained_ = true;
   diverged_ = diverged_ || sgd.diverged();
@@ -232,10 +230,11 @@ void Task::sgd_measure() {
       {n, H(), F()}, m);
   add("sgd_q_t", "overlaps of heads, SGD", {"time", "attention_head", "other_head"}, {n, H(), H()},
       q);
-  for (const std::string& name : checked_limits(session_.theory)) {
+  for (const LimitKind kind : checked_limits(session_.theory)) {
+    const std::string name(to_string(kind));
     const Limit limit =
         make_limit(session_.problem, session_.engine, session_.sgd, records.front().state, steps,
-                   {name, session_.compare_rtol, session_.compare_atol});
+                   {kind, session_.compare_rtol, session_.compare_atol}, context_);
     Trajectory run;
     follow(*limit.engine, limit.start, limit.flow, run);
     m.clear();
@@ -245,7 +244,7 @@ void Task::sgd_measure() {
       append(q, point.q());
     }
     const std::size_t k = run.time.size();
-    const std::string end = name == "flow" ? "" : "_" + name;
+    const std::string end = kind == LimitKind::flow ? "" : "_" + name;
     add("loss_t" + end, "loss along the " + name + " from the same start", {"time"}, {k}, run.loss);
     add("loss_t_error" + end, "its error", {"time"}, {k}, run.loss_error);
     add("m_t" + end, "overlaps with the hidden directions, " + name,
@@ -305,7 +304,7 @@ void Task::phases_measure() {
 }
 
 void Task::pruning_measure() {
-  const std::vector<PruningStep> steps = prune(problem_, end().point, session_.engine);
+  const std::vector<PruningStep> steps = prune(problem_, end().point, session_.engine, context_);
   std::vector<double> loss, error, removed;
   for (const PruningStep& step : steps) {
     loss.push_back(step.loss);
@@ -346,13 +345,13 @@ void Task::measure_one(const std::string& name) {
   if (name == "end") {
     end_measure();
   } else if (name == "bayes") {
-    const BayesRisk risk =
-        bayes_risk(problem_, {.tolerance = std::max(session_.engine.tolerance, 1e-9),
-                              .seed = session_.engine.seed,
-                              .threads = 1,
-                              .go_on = go_on_});
+    const BayesRisk risk = bayes_risk(
+        problem_,
+        {.tolerance = std::max(session_.engine.tolerance, 1e-9), .seed = session_.engine.seed},
+        context_);
     add("bayes", "Bayes risk", risk.risk);
-    add("bayes_error", "error of the risk: " + risk.error_kind, risk.error);
+    add("bayes_error", fmt::format("error of the risk: {}", to_string(risk.error_kind)),
+        risk.error);
   } else if (name == "flow") {
     flow_measure();
   } else if (name == "sgd") {
@@ -376,9 +375,9 @@ void Task::measure_one(const std::string& name) {
 
 std::optional<std::vector<Quantity>> measure_task(const Session& session,
                                                   const std::vector<std::string>& measures,
-                                                  const GoOn& go_on) {
+                                                  const Context& context) {
   try {
-    Task task(session, go_on);
+    Task task(session, context);
     for (const std::string& name : measures) task.measure(name);
     return task.take();
   } catch (const Stopped&) {

@@ -3,12 +3,11 @@
 // What a task of a sweep can measure. Each measure gives named arrays; the sweep puts those of all
 // tasks together.
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/context.h"
 #include "io/session.h"
 
 namespace headflow {
@@ -34,6 +33,6 @@ struct Quantity {
 /// Nothing if stopped.
 std::optional<std::vector<Quantity>> measure_task(const Session& session,
                                                   const std::vector<std::string>& measures,
-                                                  const GoOn& go_on);
+                                                  const Context& context);
 
 }  // namespace headflow

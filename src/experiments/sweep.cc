@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/parallel.h"
 #include "experiments/measure_info.h"
 #include "experiments/sweep_tasks.h"
 #include "experiments/time_left.h"
@@ -30,7 +29,7 @@ struct Work {
 };
 
 /// Tasks that are not kept from an earlier run, the longest first; equal ones together.
-std::vector<Work> open_work(const Sweeps& sweeps, const SweepWatch& watch) {
+std::vector<Work> open_work(const Sweeps& sweeps, const Context& context) {
   std::vector<Work> out;
   std::map<Fingerprint, std::size_t> known;
   std::map<std::string, std::size_t> groups;
@@ -40,7 +39,7 @@ std::vector<Work> open_work(const Sweeps& sweeps, const SweepWatch& watch) {
     if (sweep->outcome.up_to_date) continue;
     const std::vector<std::string>& measures = sweep->job().file.plan.measures;
     for (std::size_t i = 0; i < sweep->tasks(); ++i) {
-      stop_unless(watch.go_on);
+      if (!context.goes_on()) throw Interrupted();
       sweep->prepare(i, session);
       const TaskStore::Loaded kept = sweep->store().load(sweep->identity(session));
       if (kept.found == TaskStore::Found::whole) {
@@ -48,15 +47,16 @@ std::vector<Work> open_work(const Sweeps& sweeps, const SweepWatch& watch) {
         continue;
       }
       if (kept.found == TaskStore::Found::damaged && ++damaged <= kMostNotes) {
-        watch.note(
+        context.note(
             fmt::format("{}; the task ({}) is computed again", kept.why, sweep->describe(i)));
       }
       const auto [at, fresh] = known.emplace(sweep->fingerprint(i), out.size());
       if (!fresh) {
         ++sweep->outcome.shared;
       } else {
-        const std::string alike = fmt::format("{} {} {}", fmt::join(measures, " "),
-                                              session.problem.activation, session.engine.engine);
+        const std::string alike =
+            fmt::format("{} {} {}", fmt::join(measures, " "), session.problem.activation,
+                        to_string(session.engine.engine));
         const std::size_t group = groups.emplace(alike, groups.size()).first->second;
         out.push_back({{}, {group, expected_seconds(session, measures)}});
       }
@@ -64,35 +64,46 @@ std::vector<Work> open_work(const Sweeps& sweeps, const SweepWatch& watch) {
     }
   }
   if (damaged > kMostNotes) {
-    watch.note(fmt::format("{} more are damaged, and computed again", damaged - kMostNotes));
+    context.note(fmt::format("{} more are damaged, and computed again", damaged - kMostNotes));
   }
   std::ranges::stable_sort(out, std::ranges::greater{},
                            [](const Work& one) { return one.cost.seconds; });
   return out;
 }
 
-/// Computes what is open, on all threads.
+/// Computes what is open, on all workers.
 class Crew {
  public:
-  Crew(const Sweeps& sweeps, std::vector<Work> work, int threads, const SweepWatch& watch)
+  Crew(const Sweeps& sweeps, std::vector<Work> work, const Context& context)
       : work_(std::move(work)),
-        workers_(threads),
-        left_(costs(work_), workers_.count()),
-        watch_(watch),
+        left_(costs(work_), context.executor->workers()),
+        context_(context),
+        of_task_(context.serial().watched_by(std::make_shared<TaskWatch>(*this))),
         begin_(Clock::now()) {
     for (const auto& sweep : sweeps) {
-      state_.done += sweep->outcome.done;
-      state_.tasks += sweep->outcome.tasks;
+      kept_ += sweep->outcome.done;
+      tasks_ += sweep->outcome.tasks;
     }
+    done_ = kept_;
   }
 
   void run() {
-    workers_.for_each_block(static_cast<std::size_t>(workers_.count()),
-                            [&](std::size_t, int) { work(); });
+    context_.executor->run(static_cast<std::size_t>(context_.executor->workers()),
+                           [&](std::size_t, int) { work(); });
     if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
+  /// Of a task only its end is told; asked, it reports what the others have done meanwhile.
+  class TaskWatch final : public Observer {
+   public:
+    explicit TaskWatch(Crew& crew) : crew_(crew) {}
+    Wish wish() const override { return crew_.on() ? Wish::go_on : Wish::stop_now; }
+
+   private:
+    Crew& crew_;
+  };
+
   static std::vector<TaskCost> costs(const std::vector<Work>& work) {
     std::vector<TaskCost> out;
     for (const Work& one : work) out.push_back(one.cost);
@@ -102,7 +113,7 @@ class Crew {
   double now() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
   bool on() {
-    if (failed_ || (watch_.go_on && !watch_.go_on())) return false;
+    if (failed_ || !context_.goes_on()) return false;
     if (now() >= next_report_) {
       const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
       if (lock && now() >= next_report_) report();
@@ -112,10 +123,15 @@ class Crew {
 
   /// With the mutex held.
   void report() {
-    state_.seconds = now();
-    state_.left = left_.seconds(state_.seconds);
-    next_report_ = state_.seconds + 1;
-    if (watch_.progress) watch_.progress(state_);
+    const double seconds = now();
+    next_report_ = seconds + 1;
+    context_.status({.fraction = static_cast<double>(done_) / static_cast<double>(tasks_),
+                     .count = static_cast<double>(done_),
+                     .total = static_cast<double>(tasks_),
+                     .before = static_cast<double>(kept_),
+                     .unit = "tasks",
+                     .what = last_,
+                     .seconds_left = left_.seconds(seconds)});
   }
 
   void work() {
@@ -135,7 +151,7 @@ class Crew {
           throw Error(fmt::format("{}: {}: the file that it starts from has changed meanwhile",
                                   sweep->job().file.path, sweep->describe(task)));
         }
-        const auto result = sweep->compute(task, session, [this] { return on(); });
+        const auto result = sweep->compute(task, session, of_task_);
         if (!result) return;
         settle(at, identity, *result);
       } catch (...) {
@@ -157,20 +173,20 @@ class Crew {
       sweep->settle(result);
       if (sweep->complete()) sweep->finish();
     }
-    state_.done += one.tasks.size();
-    state_.computed += one.tasks.size();
+    done_ += one.tasks.size();
     const auto& [sweep, task] = one.tasks.front();
-    state_.last = sweep->job().label + sweep->describe(task);
+    last_ = sweep->job().label + sweep->describe(task);
     report();
   }
 
   std::vector<Work> work_;
-  Workers workers_;
   TimeLeft left_;
-  const SweepWatch& watch_;
+  const Context& context_;
+  Context of_task_;
   Clock::time_point begin_;
   std::mutex mutex_;  // of what follows, the time left, and the sweeps' results
-  SweepProgress state_;
+  std::size_t kept_ = 0, done_ = 0, tasks_ = 0;
+  std::string last_;  // about the last task done
   std::exception_ptr failure_;
   std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> failed_ = false;
@@ -179,20 +195,19 @@ class Crew {
 
 }  // namespace
 
-std::vector<SweepOutcome> run_sweeps(std::vector<SweepJob> jobs, int threads,
-                                     const SweepWatch& watch) {
+std::vector<SweepOutcome> run_sweeps(std::vector<SweepJob> jobs, const Context& context) {
   std::vector<SweepOutcome> out(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) out[i].tasks = jobs[i].file.plan.tasks();
   Sweeps sweeps;
   try {
     for (SweepJob& job : jobs) {
-      sweeps.push_back(std::make_unique<RunningSweep>(std::move(job), threads, watch));
+      sweeps.push_back(std::make_unique<RunningSweep>(std::move(job), context));
     }
-    std::vector<Work> work = open_work(sweeps, watch);
+    std::vector<Work> work = open_work(sweeps, context);
     for (const auto& sweep : sweeps) {
       if (!sweep->outcome.up_to_date && sweep->complete()) sweep->finish();
     }
-    Crew(sweeps, std::move(work), threads, watch).run();
+    Crew(sweeps, std::move(work), context).run();
   } catch (const Interrupted&) {
     // what is done is kept
   }

@@ -6,7 +6,6 @@
 // (task_store.h), so that a sweep that was stopped or killed goes on where it was, and one that is
 // changed computes only what is new. One process at a time works on an output.
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,26 +32,11 @@ struct SweepOutcome {
   bool up_to_date = false;
 };
 
-struct SweepProgress {
-  std::size_t done = 0, tasks = 0;  ///< those kept included
-  std::size_t computed = 0;         ///< of these, now
-  std::string last;                 ///< about the last task done; empty at first
-  double seconds = 0;               ///< since the tasks began
-  double left = 0;                  ///< seconds that the rest will take, about
-};
-
-struct SweepWatch {
-  std::function<void(const SweepProgress&)> progress;  ///< once a second or so, never twice at once
-  std::function<void(const std::string&)> note;        ///< something that a user should know
-  GoOn go_on;                                          ///< asked all the time; false stops
-};
-
-/// Tasks of all sweeps together, `threads` at the same time (0: one a core), those first that are
-/// expected to take longest; a task that several sweeps have in common is computed once. Numbers do
+/// Tasks of all sweeps together, one a worker of the context, those first that are expected to take
+/// longest; a task that several sweeps have in common is computed once. Numbers do
 /// not depend on the number of threads. Throws Error before anything is computed if a task's
 /// configuration is wrong, if OUTPUT is something else than a result that shares tasks with this
 /// one, or if another process works on it. What is stopped loses the tasks in flight.
-std::vector<SweepOutcome> run_sweeps(std::vector<SweepJob> jobs, int threads,
-                                     const SweepWatch& watch);
+std::vector<SweepOutcome> run_sweeps(std::vector<SweepJob> jobs, const Context& context);
 
 }  // namespace headflow

@@ -346,7 +346,7 @@ void check_flag(const SweepPlan& plan, const Key& key, const std::string& text) 
 /// An axis or a flag that changes nothing is a mistake, too.
 void check_use(const SweepFile& file, const Flags& flags) {
   const SweepPlan& plan = file.plan;
-  const bool newton = file.base.end_search != "flow" && !plan.varies("end.search");
+  const bool newton = file.base.end_search != EndSearch::flow && !plan.varies("end.search");
   const auto check = [&](const std::string& key, const std::string& what) {
     const std::string why = why_unused(key, plan.measures, newton);
     if (!why.empty()) throw Error(fmt::format("{}: {} changes nothing: {}", file.path, what, why));

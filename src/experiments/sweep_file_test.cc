@@ -236,7 +236,7 @@ TEST(SweepPlan, TheFileIsReadOnce) {
 
 TEST(SweepPlan, TheoriesAreAListOrOneText) {
   const std::string rest = axis("key = \"run.seed\"\nrange = [1, 2]", "sgd");
-  const std::vector<std::string> two = {"flow", "map"};
+  const std::vector<LimitKind> two = {LimitKind::flow, LimitKind::map};
   EXPECT_EQ(file_of("[compare]\ntheory = \"flow, map\"\n" + rest).base.theory, two);
   EXPECT_EQ(file_of("[compare]\ntheory = [\"flow\", \"map\"]\n" + rest).base.theory, two);
   expect_complaint("[compare]\ntheory = [1, 2]\n" + rest, "names in quotes");

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/parallel.h"
+#include "core/workers.h"
 #include "experiments/measure_info.h"
 #include "experiments/sweep_result.h"
 #include "experiments/what_differs.h"
@@ -22,28 +22,26 @@ constexpr std::size_t kFewestSpare = 1000;  // tasks of other plans that a store
 
 std::string program_identity() { return program_version() + " " + program_commit(); }
 
-RunningSweep::RunningSweep(SweepJob job, int threads, const SweepWatch& watch)
-    : job_(std::move(job)) {
+RunningSweep::RunningSweep(SweepJob job, const Context& context) : job_(std::move(job)) {
   const SweepPlan& plan = job_.file.plan;
   outcome.tasks = plan.tasks();
-  job_.file.base.engine.threads = 1;
-  take_start(watch);
+  take_start(context);
   Session session;
   session.take(job_.file.base);
   configuration_ = session.keys.toml(swept_sections(), plan.replaced_keys()) + "\n" + plan.toml();
   if (tasks() > 100 * kBlock) {
-    watch.note(fmt::format("{} tasks are checked before the first one runs", tasks()));
+    context.note(fmt::format("{} tasks are checked before the first one runs", tasks()));
   }
-  check_tasks(threads, watch.go_on);
+  check_tasks(context);
   session.take(job_.file.base);
   prepare(0, session);
   const Problem first(session.problem);
-  for (const std::string& remark : first.notes()) watch.note(remark);
-  look_at_output(watch);
+  for (const std::string& remark : first.notes()) context.note(remark);
+  look_at_output(context);
 }
 
 /// A start from a file that is the same for all tasks becomes numbers of the configuration.
-void RunningSweep::take_start(const SweepWatch& watch) {
+void RunningSweep::take_start(const Context& context) {
   Configuration& base = job_.file.base;
   const SweepPlan& plan = job_.file.plan;
   const bool varies = plan.varies("flow.init") || plan.varies("flow.init_from") ||
@@ -62,7 +60,7 @@ void RunningSweep::take_start(const SweepWatch& watch) {
     session.take(base);
     plan.apply(0, session);
     const std::string remark = session.take_recorded_start();
-    if (!remark.empty()) watch.note(remark);
+    if (!remark.empty()) context.note(remark);
     base.point = session.point;
     base.problem.p = session.problem.p;
     base.flow.init = session.flow.init;
@@ -79,7 +77,8 @@ void RunningSweep::prepare(std::size_t task, Session& session) const {
   session.take(job_.file.base);
   const SweepPlan& plan = job_.file.plan;
   plan.apply(task, session);
-  if (plan.varies("flow.init") && session.flow.init != "file") {  // this one starts elsewhere
+  if (plan.varies("flow.init") &&
+      session.flow.init != FlowInit::file) {  // this one starts elsewhere
     session.flow.init_from.clear();
     session.flow.init_run = 1;
     session.flow.init_time = "first";
@@ -93,14 +92,14 @@ TaskIdentity RunningSweep::identity(const Session& session) const {
 }
 
 /// A wrong value is found before hours are spent on the others.
-void RunningSweep::check_tasks(int threads, const GoOn& go_on) {
+void RunningSweep::check_tasks(const Context& context) {
   const SweepPlan& plan = job_.file.plan;
   fingerprints_.resize(tasks());
   const std::size_t blocks = (tasks() + kBlock - 1) / kBlock;
   std::vector<std::string> wrong(blocks);
   std::vector<double> numbers(blocks, 0.0);
-  const Workers workers(threads, go_on);
-  workers.for_each_block(blocks, [&](std::size_t block, int) {
+  context.executor->run(blocks, [&](std::size_t block, int) {
+    if (!context.goes_on()) throw Interrupted();
     Session session;
     const std::size_t end = std::min(tasks(), (block + 1) * kBlock);
     for (std::size_t i = block * kBlock; i < end; ++i) {
@@ -131,7 +130,7 @@ void RunningSweep::check_tasks(int threads, const GoOn& go_on) {
 std::string RunningSweep::tasks_folder() const { return link_target(job_.output) + ".tasks"; }
 
 /// Is there a result already, and may it be replaced?
-void RunningSweep::look_at_output(const SweepWatch& watch) {
+void RunningSweep::look_at_output(const Context& context) {
   namespace fs = std::filesystem;
   const std::string& path = job_.output;
   const std::string folder = tasks_folder();
@@ -161,7 +160,7 @@ void RunningSweep::look_at_output(const SweepWatch& watch) {
                       "it, or choose another --output",
                       path));
     }
-    watch.note(fmt::format("{} is damaged, and is put together again from its tasks", path));
+    context.note(fmt::format("{} is damaged, and is put together again from its tasks", path));
     store_.emplace(folder);
     return;
   }
@@ -177,17 +176,16 @@ void RunningSweep::look_at_output(const SweepWatch& watch) {
                     "it, or choose another --output",
                     path, why));
   }
-  watch.note(fmt::format("{} was computed {}; {} of {} tasks are kept, and it will be replaced",
-                         path, why, known, tasks()));
+  context.note(fmt::format("{} was computed {}; {} of {} tasks are kept, and it will be replaced",
+                           path, why, known, tasks()));
 }
 
 std::optional<TaskResult> RunningSweep::compute(std::size_t task, Session& session,
-                                                const GoOn& go_on) const {
+                                                const Context& context) const {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<std::string>& measures = job_.file.plan.measures;
   try {
-    session.engine.go_on = go_on;
-    auto measured = measure_task(session, measures, go_on);
+    auto measured = measure_task(session, measures, context);
     if (!measured) return std::nullopt;
     return TaskResult{
         std::move(*measured),

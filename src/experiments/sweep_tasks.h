@@ -12,7 +12,7 @@ namespace headflow {
 class RunningSweep {
  public:
   /// Checks all tasks, and what is at OUTPUT; throws as run_sweeps does.
-  RunningSweep(SweepJob job, int threads, const SweepWatch& watch);
+  RunningSweep(SweepJob job, const Context& context);
 
   const SweepJob& job() const { return job_; }
   std::size_t tasks() const { return job_.file.plan.tasks(); }
@@ -27,7 +27,8 @@ class RunningSweep {
   const Fingerprint& fingerprint(std::size_t task) const { return fingerprints_[task]; }
 
   /// The task, whose session is prepared; nothing if stopped.
-  std::optional<TaskResult> compute(std::size_t task, Session& session, const GoOn& go_on) const;
+  std::optional<TaskResult> compute(std::size_t task, Session& session,
+                                    const Context& context) const;
 
   void settle(const TaskResult& result);  ///< one more task is done
   void keep(const TaskResult& result);    ///< ... by an earlier run
@@ -39,9 +40,9 @@ class RunningSweep {
 
  private:
   std::string tasks_folder() const;
-  void take_start(const SweepWatch& watch);
-  void check_tasks(int threads, const GoOn& go_on);
-  void look_at_output(const SweepWatch& watch);
+  void take_start(const Context& context);
+  void check_tasks(const Context& context);
+  void look_at_output(const Context& context);
 
   SweepJob job_;
   std::string configuration_;

@@ -26,8 +26,9 @@ Sizes sizes_of(const Configuration& c) {
 
 double evaluation_seconds(const Configuration& c, bool second_moment) {
   const auto [H, F, L] = sizes_of(c);
-  const bool samples = c.engine.engine == "mc" || c.engine.engine == "qmc" || second_moment ||
-                       (c.engine.engine == "auto" && c.engine.samples > 0);
+  const bool samples = c.engine.engine == EngineName::mc || c.engine.engine == EngineName::qmc ||
+                       second_moment ||
+                       (c.engine.engine == EngineName::automatic && c.engine.samples > 0);
   if (samples) {
     const double n = c.engine.samples > 0 ? static_cast<double>(c.engine.samples)
                                           : static_cast<double>(kDefaultSamples);
@@ -43,14 +44,14 @@ double evaluation_seconds(const Configuration& c, bool second_moment) {
 
 double flow_seconds(const Configuration& c) {
   const FlowOptions& flow = c.flow;
-  const bool fixed = flow.integrator == "euler" || flow.integrator == "map";
+  const bool fixed = flow.integrator == Scheme::euler || flow.integrator == Scheme::map;
   const double steps =
       fixed ? flow.time / flow.step : kAdaptiveSteps * std::max(1.0, std::log10(flow.time) - 3);
   return (steps + flow.outputs) * evaluation_seconds(c, flow.kappa > 0);
 }
 
 double end_seconds(const Configuration& c) {
-  if (c.end_search == "flow") return kAdaptiveSteps * evaluation_seconds(c, false);
+  if (c.end_search == EndSearch::flow) return kAdaptiveSteps * evaluation_seconds(c, false);
   const auto [H, F, L] = sizes_of(c);
   const double columns = H * (F + H + 1) + 1;  // of the Hessian
   return (1.5 * kAdaptiveSteps + 6 * columns) * evaluation_seconds(c, false);
@@ -60,12 +61,13 @@ double sgd_seconds(const Configuration& c) {
   const auto [H, F, L] = sizes_of(c);
   const SgdOptions& sgd = c.sgd;
   const auto steps = static_cast<double>(sgd.total_steps());
-  const double columns = sgd.method == "direct" ? 0.25 * static_cast<double>(sgd.dim) : F + 2 * H;
+  const double columns =
+      sgd.method == SgdAlgorithm::direct ? 0.25 * static_cast<double>(sgd.dim) : F + 2 * H;
   double out = kSampleOfSgd * columns * L * static_cast<double>(sgd.batch) * steps;
-  for (const std::string& limit : c.theory) {
-    const bool stepped = limit == "map" || limit == "first-order";
-    out +=
-        (stepped ? steps : kAdaptiveSteps + sgd.outputs) * evaluation_seconds(c, limit != "flow");
+  for (const LimitKind limit : c.theory) {
+    const bool stepped = limit == LimitKind::map || limit == LimitKind::first_order;
+    out += (stepped ? steps : kAdaptiveSteps + sgd.outputs) *
+           evaluation_seconds(c, limit != LimitKind::flow);
   }
   return out;
 }

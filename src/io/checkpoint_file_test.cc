@@ -46,7 +46,7 @@ class CheckpointTest : public ::testing::Test {
     options.steps = 4;
     options.outputs = 2;
     options.runs = 2;
-    Sgd sgd(problem, options, 1, 1, Sgd::starts(problem, options, 1));
+    Sgd sgd(problem, options, 1, Sgd::starts(problem, options, 1));
     for (int i = 0; i < 2; ++i) {
       sgd.advance();
       states.push_back(sgd.checkpoint());

@@ -106,7 +106,7 @@ void write_comparison(const std::string& path, const Problem& problem, const Sgd
     add("loss", off.loss);
     file.attribute(theory.name + "_times_compared", static_cast<long long>(off.times));
     file.attribute(theory.name + "_engine", theory.engine);
-    file.attribute(theory.name + "_error_kind", theory.error_kind);
+    file.attribute(theory.name + "_error_kind", std::string(to_string(theory.error_kind)));
   }
   file.variable("theory", {"theory"}, names, {{"long_name", "limit that SGD is compared with"}});
   write_provenance(file, "headflow: SGD and its limits", "headflow-comparison", provenance);

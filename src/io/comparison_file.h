@@ -10,7 +10,8 @@ struct Theory {
   std::string name;              ///< flow, kappa or map
   std::vector<Trajectory> runs;  ///< one for each run; m as k_h . k*_f
   std::vector<std::vector<Matrix>> q;
-  std::string engine, error_kind;  ///< of the loss
+  std::string engine;
+  ErrorKind error_kind = ErrorKind::refinement;  ///< of the loss
 };
 
 /// Deviation of SGD from a theory, over runs, times and entries.

@@ -200,23 +200,38 @@ void Keys::add(const std::string& section, const std::string& name,
   insert(std::move(key));
 }
 
-void Keys::add(const std::string& section, const std::string& name,
-               std::vector<std::string>& target, const std::string& help) {
-  Key key{section, name, help, ValueKind::text, {}, [&target] { return toml_text(target); }};
-  key.set = [&target, key](const Value& value) {
-    if (const auto* names = std::get_if<std::vector<std::string>>(&value)) {
-      target = *names;
-      return;
-    }
+void Keys::add_choice(const std::string& section, const std::string& name, const std::string& help,
+                      const std::function<std::string_view()>& get,
+                      const std::function<void(const std::string&)>& set,
+                      std::vector<std::string> choices) {
+  Key key{section,         name, help,
+          ValueKind::text, {},   [get] { return toml_text(std::string(get())); }};
+  key.set = [set, key](const Value& value) {
+    if (!std::holds_alternative<std::string>(value)) wrong_kind(key, value, "text in quotes");
+    set(std::get<std::string>(value));
+  };
+  key.choices = std::move(choices);
+  insert(std::move(key));
+}
+
+void Keys::add_choices(const std::string& section, const std::string& name, const std::string& help,
+                       const std::function<std::vector<std::string>()>& get,
+                       const std::function<void(const std::vector<std::string>&)>& set,
+                       std::vector<std::string> choices) {
+  Key key{section, name, help, ValueKind::text, {}, [get] { return toml_text(get()); }};
+  key.set = [set, key](const Value& value) {
+    if (const auto* names = std::get_if<std::vector<std::string>>(&value)) return set(*names);
     if (!std::holds_alternative<std::string>(value)) wrong_kind(key, value, "names in quotes");
-    target.clear();
+    std::vector<std::string> parts;
     std::stringstream names(std::get<std::string>(value));
     for (std::string one; std::getline(names, one, ',');) {
       const std::size_t first = one.find_first_not_of(' ');
       const std::size_t last = one.find_last_not_of(' ');
-      target.push_back(first == std::string::npos ? "" : one.substr(first, last - first + 1));
+      parts.push_back(first == std::string::npos ? "" : one.substr(first, last - first + 1));
     }
+    set(parts);
   };
+  key.choices = std::move(choices);
   insert(std::move(key));
 }
 

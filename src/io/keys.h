@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "core/names.h"
 
 namespace headflow {
 
@@ -30,6 +31,7 @@ struct Key {
   std::function<void(const Value&)> set;
   /// The current value as TOML, empty if it has none.
   std::function<std::string()> show;
+  std::vector<std::string> choices = {};  ///< the words that it may be, if these are all
 
   std::string full_name() const { return section + "." + name; }
   /// "--first-output": every key is also a flag.
@@ -57,9 +59,35 @@ class Keys {
            const std::string& help);
   void add(const std::string& section, const std::string& name,
            std::map<std::string, Matrix, std::less<>>& target, const std::string& help);
-  /// Names: ["flow", "map"] in a file, or as one text, "flow,map".
-  void add(const std::string& section, const std::string& name, std::vector<std::string>& target,
-           const std::string& help);
+  /// A choice, by its name.
+  template <Choice E>
+  void add(const std::string& section, const std::string& name, E& target,
+           const std::string& help) {
+    add_choice(
+        section, name, help, [&target] { return to_string(target); },
+        [&target, key = section + "." + name](const std::string& text) {
+          target = from_name<E>(key, text);
+        },
+        names_of<E>());
+  }
+  /// Several of them, as names.
+  template <Choice E>
+  void add(const std::string& section, const std::string& name, std::vector<E>& target,
+           const std::string& help) {
+    add_choices(
+        section, name, help,
+        [&target] {
+          std::vector<std::string> names;
+          for (const E one : target) names.emplace_back(to_string(one));
+          return names;
+        },
+        [&target, key = section + "." + name](const std::vector<std::string>& names) {
+          std::vector<E> values;
+          for (const std::string& one : names) values.push_back(from_name<E>(key, one));
+          target = std::move(values);
+        },
+        names_of<E>());
+  }
 
   const std::vector<Key>& all() const { return keys_; }
 
@@ -83,6 +111,15 @@ class Keys {
 
  private:
   void insert(Key key);
+  void add_choice(const std::string& section, const std::string& name, const std::string& help,
+                  const std::function<std::string_view()>& get,
+                  const std::function<void(const std::string&)>& set,
+                  std::vector<std::string> choices);
+  /// Names: ["flow", "map"] in a file, or as one text, "flow,map".
+  void add_choices(const std::string& section, const std::string& name, const std::string& help,
+                   const std::function<std::vector<std::string>()>& get,
+                   const std::function<void(const std::vector<std::string>&)>& set,
+                   std::vector<std::string> choices);
   const Key* find(std::string_view section, std::string_view name) const;
 
   std::vector<Key> keys_;

@@ -142,7 +142,7 @@ TEST_F(RecordedPointTest, ASessionTakesItAsItsPoint) {
   session.flow.init_from = path;
   session.flow.init_run = 2;
   session.take_recorded_start();
-  EXPECT_EQ(session.flow.init, "point");
+  EXPECT_EQ(session.flow.init, FlowInit::point);
   EXPECT_EQ(session.flow.init_from, "");
   EXPECT_EQ(*session.point.m, State(2).m);
   EXPECT_EQ(*session.problem.p, State(2).p);
@@ -193,7 +193,7 @@ TEST_F(RecordedPointTest, StartsAroundAPoint) {
   session.problem = testing::problem_options("softmax-1", "gaussian", 4, H, F);
   const Problem problem(session.problem);
   EXPECT_EQ(flatten(session.flow_start(problem)), flatten(initial_point(problem, 0.01, 1)));
-  session.flow.init = "point";
+  session.flow.init = FlowInit::point;
   session.point.m = Matrix::Ones(H, F);
   const Point point = session.flow_start(problem);
   EXPECT_EQ(point.m, Matrix::Ones(H, F)) << "no noise around a point unless it is asked for";

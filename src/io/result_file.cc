@@ -130,7 +130,7 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
   write_provenance(file, "headflow: flow of the order parameters", "headflow-flow", provenance);
   file.attribute("engine", std::string(engine.name()));
   if (!engine.reason().empty()) file.attribute("engine_reason", engine.reason());
-  if (engine.tolerance() > 0) file.attribute("engine_tolerance", engine.tolerance());
+  if (!engine.sampled()) file.attribute("engine_tolerance", engine.tolerance());
   file.attribute("engine_samples", static_cast<long long>(engine.samples()));
   file.attribute("error_kind", std::string(to_string(engine.error_kind())));
   file.attribute("outcome", std::string(to_string(summary.outcome)));

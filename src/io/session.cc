@@ -8,7 +8,7 @@ namespace headflow {
 namespace {
 
 template <class Range>
-std::string names_of(const Range& range) {
+std::string list_of_names(const Range& range) {
   std::string text;
   for (const auto& name : range) text += (text.empty() ? "" : ", ") + std::string(name);
   return text;
@@ -40,9 +40,9 @@ Session::Session() {
   for (const PriorInfo* p : priors()) prior_names.emplace_back(p->name);
 
   keys.add("problem", "activation", problem.activation,
-           "normalisation of the attention: " + names_of(activation_names));
+           "normalisation of the attention: " + list_of_names(activation_names));
   keys.add("problem", "prior", problem.prior,
-           "law of the feature weights theta: " + names_of(prior_names));
+           "law of the feature weights theta: " + list_of_names(prior_names));
   keys.add("problem", "tokens", problem.tokens, "L, tokens of a sequence");
   keys.add("problem", "heads", problem.heads, "H, attention heads");
   keys.add("problem", "features", problem.features, "F, hidden directions");
@@ -70,8 +70,8 @@ Session::Session() {
   keys.add("point", "v", point.v, "scale v (default 1)");
 
   keys.add("run", "engine", engine.engine,
-           "how expectations are computed: auto (the cheapest that meets the tolerance), " +
-               names_of(engine_names()));
+           "how expectations are computed: auto (the cheapest that meets the tolerance), "
+           "factorised, qmc, mc");
   keys.add("run", "tolerance", engine.tolerance,
            "absolute error asked of the engines auto and factorised, and of bayes: 1e-12 to 0.1");
   keys.add("run", "samples", engine.samples, "samples of mc, points of qmc (0: 100,000)");
@@ -150,8 +150,7 @@ Session::Session() {
 
   keys.add("program", "memory", engine.memory,
            "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
-  keys.add("program", "threads", engine.threads,
-           "threads, 0 for all cores; never changes a result");
+  keys.add("program", "threads", threads, "threads, 0 for all cores; never changes a result");
   keys.add("result", "checkpoint_seconds", checkpoint_seconds,
            "time between two checkpoints of sgd, written beside the result file");
   keys.add("result", "save_init", save_init,
@@ -189,7 +188,7 @@ std::string Session::take_recorded_start() {
                        flow.init_from);
   }
   taken_from = fmt::format("{} at tau = {:g}", flow.init_from, recorded.time);
-  flow.init = "point";
+  flow.init = FlowInit::point;
   flow.init_from.clear();
   flow.init_run = 1;
   flow.init_time = "first";
@@ -198,16 +197,13 @@ std::string Session::take_recorded_start() {
 }
 
 void Session::check_end() const {
-  if (end_search != "newton" && end_search != "flow") {
-    throw OptionError("end.search", in_quotes(end_search), one_of({"newton", "flow"}, end_search));
-  }
   if (!(end_gradient > 0)) {
     throw OptionError("end.gradient", fmt::format("{}", end_gradient), "must be positive");
   }
 }
 
 Point Session::flow_start(const Problem& checked) const {
-  Point start = flow.init == "noise" ? PointOptions().make(checked) : point.make(checked);
+  Point start = flow.init == FlowInit::noise ? PointOptions().make(checked) : point.make(checked);
   if (flow.noise() > 0) start = noisy(std::move(start), flow.noise(), engine.seed);
   if (flow.init_v) start.v = *flow.init_v;
   if (flow.init_b) {

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "core/effort.h"
 #include "dynamics/flow.h"
 #include "io/keys.h"
+#include "sgd/limit.h"
 #include "sgd/sgd.h"
 
 namespace headflow {
@@ -22,6 +24,25 @@ struct PointOptions {
   Point make(const Problem& problem) const;
 };
 
+/// How the end of training is found.
+enum class EndSearch {
+  newton,  ///< past saddles, with the Hessian's signs
+  flow,    ///< no Hessian; not beyond flow.time
+};
+template <>
+inline constexpr Named<EndSearch> kNames<EndSearch>[] = {{EndSearch::newton, "newton"},
+                                                         {EndSearch::flow, "flow"}};
+
+/// Where the Hessian is taken.
+enum class HessianAt {
+  point,   ///< [point]
+  origin,  ///< m = R = 0, b as given, attention 1/L
+  saddle,  ///< where the flow of equal heads ends
+};
+template <>
+inline constexpr Named<HessianAt> kNames<HessianAt>[] = {
+    {HessianAt::point, "point"}, {HessianAt::origin, "origin"}, {HessianAt::saddle, "saddle"}};
+
 /// Every option of the program: a plain value, which can be kept and copied.
 struct Configuration {
   ProblemOptions problem;
@@ -29,14 +50,15 @@ struct Configuration {
   EngineOptions engine;
   FlowOptions flow;
   SgdOptions sgd;
-  std::string output;                 ///< result file
-  std::string save_init;              ///< file for the start of SGD
-  int starts = 200;                   ///< of a search for minima
-  std::string end_search = "newton";  ///< how the end of training is found: newton or flow
-  double end_gradient = 1e-8;         ///< norm of the gradient where training counts as ended
-  std::string hessian_at = "point";   ///< where the Hessian is taken
-  std::vector<std::string> theory = {"flow"};  ///< what SGD is compared with
-  std::string verify_effort = "full";          ///< quick or full
+  std::string output;     ///< result file
+  std::string save_init;  ///< file for the start of SGD
+  int starts = 200;       ///< of a search for minima
+  EndSearch end_search = EndSearch::newton;
+  double end_gradient = 1e-8;  ///< norm of the gradient where training counts as ended
+  HessianAt hessian_at = HessianAt::point;
+  std::vector<LimitKind> theory = {LimitKind::flow};  ///< what SGD is compared with
+  Effort verify_effort = Effort::full;
+  int threads = 0;  ///< 0 for all cores; never changes a result
   double compare_rtol = 1e-6, compare_atol = 1e-8;
   double checkpoint_seconds = 60.0;  ///< between two checkpoints of SGD
   std::string taken_from;            ///< where take_recorded_start took the start from, in words

@@ -85,11 +85,12 @@ void write_sgd_runs(NetcdfWriter& file, const Problem& problem, const SgdOptions
   if (!population.loss.empty()) {
     file.variable("loss", {"run", "time"}, flat(population.loss),
                   with_error("population loss in the limit of large D", "loss_error"));
-    file.variable("loss_error", {"run", "time"}, flat(population.error),
-                  error_of("error of the population loss", population.error_kind));
+    file.variable(
+        "loss_error", {"run", "time"}, flat(population.error),
+        error_of("error of the population loss", std::string(to_string(population.error_kind))));
     file.attribute("engine", population.engine);
   }
-  file.attribute("method", options.method);
+  file.attribute("method", std::string(to_string(options.method)));
   file.attribute("dim", static_cast<long long>(options.dim));
   file.attribute("batch", static_cast<long long>(options.batch));
   file.attribute("lr", options.lr);

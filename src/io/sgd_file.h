@@ -10,7 +10,8 @@ namespace headflow {
 /// Population losses of the recorded states, [run][output]; empty if they were not asked for.
 struct PopulationLoss {
   std::vector<std::vector<double>> loss, error;
-  std::string engine, error_kind;
+  std::string engine;
+  ErrorKind error_kind = ErrorKind::refinement;
 };
 
 /// How the runs ended.

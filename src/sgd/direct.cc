@@ -49,10 +49,10 @@ class Direct final : public SgdMethod {
     scratch_.resize(at(workers.count()));  // filled by those who work
   }
 
-  bool try_step(std::int64_t step, const GoOn& go_on, BatchLoss& loss) override {
+  bool try_step(std::int64_t step, const Context& context, BatchLoss& loss) override {
     std::atomic<bool> stopped = false;
-    const GoOn on = [&] {
-      if (go_on && !stopped && !go_on()) stopped = true;
+    const auto on = [&] {
+      if (!stopped && !context.goes_on()) stopped = true;
       return !stopped;
     };
     const int H = problem_.H();
@@ -134,7 +134,7 @@ class Direct final : public SgdMethod {
 
   /// If it is asked to stop, what it leaves is of no use.
   void run_block(std::int64_t step, std::int64_t k, Block& block, Scratch& s,
-                 const GoOn& on) const {
+                 const GoesOn& on) const {
     const auto H = at(problem_.H()), L = at(problem_.L());
     s.x.resize(L * stride_);
     s.lanes.resize((H * L + 2 * L + H) * kLanes);

@@ -14,7 +14,7 @@ namespace headflow::law_test {
 namespace {
 
 int count_of_replicas() { return testing::by_effort(20, 1000, 4000); }
-const Workers kOneThread(1);
+const Workers kOneThread;
 
 struct Setting {
   const char *activation, *prior;

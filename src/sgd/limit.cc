@@ -8,18 +8,12 @@
 
 namespace headflow {
 
-std::vector<std::string> limit_names() { return {"flow", "kappa", "first-order", "map"}; }
-
-std::vector<std::string> checked_limits(const std::vector<std::string>& names) {
-  const std::vector<std::string> known = limit_names();
-  std::vector<std::string> out;
-  for (const std::string& name : names) {
-    if (std::ranges::count(known, name) == 0) {
-      throw OptionError("compare.theory", in_quotes(name), one_of(known, name));
-    }
-    if (std::ranges::count(out, name) == 0) out.push_back(name);
+std::vector<LimitKind> checked_limits(const std::vector<LimitKind>& kinds) {
+  std::vector<LimitKind> out;
+  for (const LimitKind kind : kinds) {
+    if (std::ranges::count(out, kind) == 0) out.push_back(kind);
   }
-  if (out.empty()) throw OptionError("compare.theory", "[]", one_of(known, ""));
+  if (out.empty()) throw OptionError("compare.theory", "[]", one_of(names_of<LimitKind>(), ""));
   return out;
 }
 
@@ -35,8 +29,8 @@ void check_steps(double rtol, double atol) {
 
 Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& engine_options,
                  const SgdOptions& sgd, const SgdState& start,
-                 const std::vector<std::int64_t>& steps, const LimitOptions& options) {
-  checked_limits({options.name});
+                 const std::vector<std::int64_t>& steps, const LimitOptions& options,
+                 const Context& context) {
   ProblemOptions with_p = problem_options;
   with_p.p = start.p();
   Problem problem(with_p);
@@ -49,16 +43,20 @@ Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& eng
   if (out.flow.times.size() < 2) out.flow.times.push_back(sgd.lr);
   out.flow.time = out.flow.times.back();
   out.flow.gradient_tolerance = 0;
-  const bool noiseless = options.name == "flow";
-  const bool dense = out.start.size() <= kMostUnknowns;
-  out.flow.integrator = noiseless && dense                     ? "implicit"
-                        : noiseless || options.name == "kappa" ? "explicit"
-                                                               : options.name;  // map, first-order
+  const bool noiseless = options.kind == LimitKind::flow;
+  switch (options.kind) {
+    case LimitKind::flow:
+      out.flow.integrator = out.start.size() <= kMostUnknowns ? Scheme::implicit : Scheme::adaptive;
+      break;
+    case LimitKind::kappa: out.flow.integrator = Scheme::adaptive; break;
+    case LimitKind::first_order: out.flow.integrator = Scheme::first_order; break;
+    case LimitKind::map: out.flow.integrator = Scheme::map; break;
+  }
   out.flow.step = sgd.lr;
   if (!noiseless) {
     out.flow.kappa = sgd.lr * static_cast<double>(sgd.dim) / static_cast<double>(sgd.batch);
   }
-  out.engine = make_flow_engine(out.problem, engine_options, out.flow, out.start);
+  out.engine = make_flow_engine(out.problem, engine_options, out.flow, out.start, context);
   return out;
 }
 

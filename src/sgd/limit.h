@@ -11,9 +11,20 @@
 
 namespace headflow {
 
+enum class LimitKind {
+  flow,         ///< gradient flow
+  kappa,        ///< keeps the noise
+  first_order,  ///< and the finite steps, to first order in gamma
+  map,          ///< one step of SGD
+};
+template <>
+inline constexpr Named<LimitKind> kNames<LimitKind>[] = {{LimitKind::flow, "flow"},
+                                                         {LimitKind::kappa, "kappa"},
+                                                         {LimitKind::first_order, "first-order"},
+                                                         {LimitKind::map, "map"}};
+
 struct LimitOptions {
-  std::string name = "flow";  ///< flow (gradient flow), kappa (keeps the noise), first-order
-                              ///< (and the finite steps, to first order in gamma) or map
+  LimitKind kind = LimitKind::flow;
   double rtol = 1e-6, atol = 1e-8;
 };
 
@@ -25,18 +36,15 @@ struct Limit {
   std::unique_ptr<Engine> engine;
 };
 
-/// The limits that there are, by name.
-std::vector<std::string> limit_names();
-/// The names as given, each once. Throws OptionError for compare.theory if there are none, or one
-/// that is no limit.
-std::vector<std::string> checked_limits(const std::vector<std::string>& names);
+/// The limits as given, each once. Throws OptionError for compare.theory if there are none.
+std::vector<LimitKind> checked_limits(const std::vector<LimitKind>& kinds);
 
 /// Throws OptionError if compare.rtol or compare.atol is out of range.
 void check_steps(double rtol, double atol);
 
-/// `steps`: after which the run was recorded. Throws OptionError for an unknown name.
+/// `steps`: after which the run was recorded.
 Limit make_limit(const ProblemOptions& problem, const EngineOptions& engine, const SgdOptions& sgd,
                  const SgdState& start, const std::vector<std::int64_t>& steps,
-                 const LimitOptions& options);
+                 const LimitOptions& options, const Context& context = {});
 
 }  // namespace headflow

@@ -15,16 +15,13 @@ namespace headflow::limit_test {
 namespace {
 
 TEST(Limit, NamesAreChecked) {
-  EXPECT_EQ(checked_limits({"map", "flow", "map"}), (std::vector<std::string>{"map", "flow"}));
+  EXPECT_EQ(checked_limits({LimitKind::map, LimitKind::flow, LimitKind::map}),
+            (std::vector<LimitKind>{LimitKind::map, LimitKind::flow}));
   EXPECT_THROW(checked_limits({}), OptionError);
+  EXPECT_EQ(from_name<LimitKind>("compare.theory", "first-order"), LimitKind::first_order);
   for (const char* text : {"kapa", "", "maps", "flow;map", "k appa"}) {
-    EXPECT_THROW(checked_limits({"flow", text}), OptionError) << text;
+    EXPECT_THROW(from_name<LimitKind>("compare.theory", text), OptionError) << text;
   }
-  const ProblemOptions problem = testing::problem_options("softmax", "flipping", 3, 2, 2);
-  const SgdOptions sgd;
-  EXPECT_THROW(make_limit(problem, {}, sgd, initial_state(Problem(problem), 100, 1, 0), {0, 1},
-                          {.name = "kapa"}),
-               OptionError);
 }
 
 // The gradient is that without samples, bit for bit; the second moments are those of the samples.
@@ -34,13 +31,12 @@ TEST(Limit, OnlySecondMomentsAreSampled) {
   FlowOptions flow;
   flow.kappa = 0.02;
   EngineOptions options;
-  options.threads = 1;
   const auto both = make_flow_engine(problem, options, flow, point);
   EXPECT_EQ(both->name(), "factorised+qmc");
   ASSERT_TRUE(both->has_second_moment());
-  options.engine = "factorised";
+  options.engine = EngineName::factorised;
   const auto exact = make_engine(problem, options);
-  options.engine = "qmc";
+  options.engine = EngineName::qmc;
   options.samples = both->samples();
   const auto sampled = make_engine(problem, options);
   Evaluation a, b, c;
@@ -60,17 +56,16 @@ TEST(Limit, FirstOrderIsTheMapButForSquaresOfTheRate) {
   const Point at = testing::random_point(2, 2, 3, 0.7);
   const SgdState start = state_with(Matrix::Identity(2, 2), at.m, at.R, at.b, at.v);
   EngineOptions engine;
-  engine.engine = "factorised";
+  engine.engine = EngineName::factorised;
   engine.tolerance = 1e-7;
   engine.samples = 256;
-  engine.threads = 1;
   // Distances of first-order and kappa from the map at tau = 1.
   const auto distances = [&](double gamma) {
     SgdOptions sgd;
     sgd.dim = sgd.batch = 1000;
     sgd.lr = gamma;
     const std::vector<std::int64_t> steps = {0, std::llround(1 / gamma)};
-    const auto end = [&](const char* which) {
+    const auto end = [&](LimitKind which) {
       const Limit limit = make_limit(options, engine, sgd, start, steps, {which, 1e-7, 1e-9});
       Trajectory run;
       integrate_flow(*limit.engine, limit.start, limit.flow, run);
@@ -79,8 +74,9 @@ TEST(Limit, FirstOrderIsTheMapButForSquaresOfTheRate) {
       out << last.m.reshaped(), last.q().reshaped(), last.v;
       return out;
     };
-    const Vector map = end("map");
-    return std::pair{(end("first-order") - map).norm(), (end("kappa") - map).norm()};
+    const Vector map = end(LimitKind::map);
+    return std::pair{(end(LimitKind::first_order) - map).norm(),
+                     (end(LimitKind::kappa) - map).norm()};
   };
   const auto coarse = distances(0.25), fine = distances(0.125);
   EXPECT_NEAR(std::log2(coarse.first / fine.first), 2.0, 0.35);
@@ -129,21 +125,22 @@ TEST(Limit, SgdIsCentredOnTheMapNotOnTheFlow) {
   sgd.steps = 30;
   sgd.outputs = 1;
   sgd.runs = 24;
-  Sgd runs(problem, sgd, 7, 0, std::vector<SgdState>(24, start));
+  Sgd runs(problem, sgd, 7, std::vector<SgdState>(24, start), Context::threads(0));
   while (!runs.finished()) runs.advance();
   const Mean of_sgd = mean_over_runs(runs.recorded());
   EngineOptions engine;
-  engine.engine = "factorised";
+  engine.engine = EngineName::factorised;
   engine.samples = 1 << 14;
-  const auto scores = [&](const char* name) -> Vector {
-    const Limit limit = make_limit(options, engine, sgd, start, {0, 30}, {.name = name});
+  const auto scores = [&](LimitKind kind) -> Vector {
+    const Limit limit = make_limit(options, engine, sgd, start, {0, 30}, {.kind = kind});
     Trajectory run;
     integrate_flow(*limit.engine, limit.start, limit.flow, run);
     const Point end = limit.problem.frame().leave(run.point.back());
     const Vector off = of_sgd.mean - numbers(end.m, run.point.back().q(), end.b, end.v);
     return off.cwiseQuotient(of_sgd.error);
   };
-  const Vector map = scores("map"), first = scores("first-order"), flow = scores("flow");
+  const Vector map = scores(LimitKind::map), first = scores(LimitKind::first_order),
+               flow = scores(LimitKind::flow);
   EXPECT_LT(first.cwiseAbs().maxCoeff(), 5) << first.transpose();  // it lacks terms in gamma^2
   EXPECT_LT(map.cwiseAbs().maxCoeff(), 4) << map.transpose();
   EXPECT_GT(flow.cwiseAbs().maxCoeff(), 6) << flow.transpose();

@@ -6,18 +6,16 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <thread>
 
 namespace headflow {
 
-SgdMemory sgd_memory(const Problem& problem, const SgdOptions& options, int threads) {
+SgdMemory sgd_memory(const Problem& problem, const SgdOptions& options, int workers) {
   const double H = problem.H(), F = problem.F(), L = problem.L();
   const double D = static_cast<double>(options.dim), runs = options.runs;
-  const double workers = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   SgdMemory out;
-  if (options.method == "direct") {
+  if (options.method == SgdAlgorithm::direct) {
     // k, its next value, its copies for a restart and for the record, k*; what runs at once.
-    out.run = 8 * (D + 8) * (5 * H + 2 * F + std::min(16.0, workers) * (H + L));
+    out.run = 8 * (D + 8) * (5 * H + 2 * F + std::min(16, workers) * (H + L));
   } else {
     const double columns = F + 3 * H + 16;
     const double block = 64 * (H * columns + 2 * H * H),

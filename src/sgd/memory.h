@@ -13,8 +13,8 @@ struct SgdMemory {
   double records = 0;  ///< bytes of what is recorded of all runs, and of its way into a file
 };
 
-/// An estimate from above. threads = 0: every core.
-SgdMemory sgd_memory(const Problem& problem, const SgdOptions& options, int threads);
+/// An estimate from above.
+SgdMemory sgd_memory(const Problem& problem, const SgdOptions& options, int workers);
 
 /// Bytes that this process may have: the machine's, or those of its control group.
 double machine_memory();

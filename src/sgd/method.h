@@ -7,11 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/workers.h"
 #include "sgd/state.h"
 
 namespace headflow {
@@ -37,14 +38,17 @@ inline BatchLoss batch_loss(double mean, double square, double n) {
   return {mean, n > 1 ? std::sqrt(std::max(0.0, square - mean * mean) / (n - 1)) : HUGE_VAL};
 }
 
+/// Asked by a step every few samples.
+using GoesOn = std::function<bool()>;
+
 class SgdMethod {
  public:
   virtual ~SgdMethod() = default;
 
   /// Takes the step number `step` (from 0). The batch is a pure function of seed, run and step:
-  /// the same bits whatever the number of threads, and after a restart. go_on is asked every few
-  /// samples; false if it said no: the state is then that before the step.
-  virtual bool try_step(std::int64_t step, const GoOn& go_on, BatchLoss& loss) = 0;
+  /// the same bits whatever the number of threads, and after a restart. The observer is asked every
+  /// few samples whether to go on; false if not: the state is then that before the step.
+  virtual bool try_step(std::int64_t step, const Context& context, BatchLoss& loss) = 0;
   BatchLoss step(std::int64_t step) {
     BatchLoss loss;
     try_step(step, {}, loss);

@@ -15,7 +15,7 @@ namespace headflow::method_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 5;
-const Workers kOneThread(1);
+const Workers kOneThread;
 
 /// |x_0 - sum_l mean_l x_l|^2 / D with chi_h = k_h . x_l, and its gradient in (k, b, v).
 struct Explicit {
@@ -183,7 +183,7 @@ TEST(SgdStep, BitIdenticalForAnyNumberOfThreadsAndAfterARestart) {
     const SgdState start = initial_state(problem, 40, 1, 0);
     std::vector<double> first;
     for (const int threads : {1, 2, 3}) {
-      const Workers workers(threads);
+      const Workers workers(Context::threads(threads));
       const auto sgd = make(problem, setting, start, workers);
       sgd->step(0);
       const std::vector<double> between = sgd->save();

@@ -95,15 +95,15 @@ class Reduced final : public SgdMethod {
     }
   }
 
-  bool try_step(std::int64_t step, const GoOn& go_on, BatchLoss& loss) override {
+  bool try_step(std::int64_t step, const Context& context, BatchLoss& loss) override {
     const int H = problem_.H(), F = problem_.F();
     W_.resize(H, columns_);
     W_.setZero();
     W_.leftCols(F) = state_.U;
     W_.middleCols(F, H) = state_.Lambda;
     std::atomic<bool> stopped = false;
-    const GoOn on = [&] {
-      if (go_on && !stopped && !go_on()) stopped = true;
+    const auto on = [&] {
+      if (!stopped && !context.goes_on()) stopped = true;
       return !stopped;
     };
     merges_ = 0;
@@ -228,7 +228,7 @@ class Reduced final : public SgdMethod {
   }
 
   void run_block(std::int64_t step, std::int64_t index, Block& block, Scratch& s,
-                 const GoOn& on) const {
+                 const GoesOn& on) const {
     std::fill(block.sums.begin(), block.sums.end(), 0.0);
     const std::int64_t from = index * chunks_per_block_,
                        to = std::min(from + chunks_per_block_, chunks_);
@@ -239,7 +239,7 @@ class Reduced final : public SgdMethod {
 
   /// False if it was asked to stop: what it leaves is of no use.
   bool run_chunk(std::int64_t step, std::int64_t chunk, bool first, Block& block, Scratch& s,
-                 const GoOn& on) const {
+                 const GoesOn& on) const {
     const int H = problem_.H();
     const std::int64_t from = chunk * per_chunk_, to = std::min(from + per_chunk_, groups_);
     const int axes = axes_ > 0 ? static_cast<int>(to - from) : 0;

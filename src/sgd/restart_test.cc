@@ -11,13 +11,14 @@
 #include "sgd/memory.h"
 #include "sgd/sgd.h"
 #include "support/problems.h"
+#include "support/stop.h"
 
 namespace headflow::restart_test {
 namespace {
 
-const Workers kOneThread(1);
+const Workers kOneThread;
 
-SgdOptions small(const char* method) {
+SgdOptions small(SgdAlgorithm method) {
   SgdOptions options;
   options.method = method;
   options.dim = 40;
@@ -41,11 +42,11 @@ std::string complaint(Sgd& sgd, const SgdCheckpoint& checkpoint) {
 }
 
 TEST(SgdRestart, SizesAreThoseOfTheRuns) {
-  for (const char* method : {"reduced", "direct"}) {
-    SCOPED_TRACE(method);
+  for (const auto& [method, name] : kNames<SgdAlgorithm>) {
+    SCOPED_TRACE(name);
     const Problem p = problem();
     const SgdOptions options = small(method);
-    Sgd sgd(p, options, 1, 1, Sgd::starts(p, options, 1));
+    Sgd sgd(p, options, 1, Sgd::starts(p, options, 1));
     sgd.advance();
     sgd.advance();
     const SgdCheckpoint good = sgd.checkpoint();
@@ -67,7 +68,7 @@ TEST(SgdRestart, SizesAreThoseOfTheRuns) {
     refused("sizes of its records", [](auto& c) { c.recorded[1][0].state.b.resize(9); });
     refused("not finite", [](auto& c) { c.recorded[0][0].state.v = HUGE_VAL; });
     const SgdState start = initial_state(p, 40, 1, 0);
-    const auto make = std::string(method) == "direct" ? make_direct : make_reduced;
+    const auto make = method == SgdAlgorithm::direct ? make_direct : make_reduced;
     EXPECT_THROW(make(p, {40, 9, 0.1, 1, 0}, start, kOneThread)->restore({1.0, 2.0}), Error);
   }
 }
@@ -75,19 +76,20 @@ TEST(SgdRestart, SizesAreThoseOfTheRuns) {
 // Stopped after any number of questions, and then gone on with: the same bits, at any threads.
 TEST(SgdRestart, AStepThatIsStoppedLeavesNoTrace) {
   const Problem p = problem();
-  for (const char* method : {"reduced", "direct"}) {
+  for (const auto& [method, name] : kNames<SgdAlgorithm>) {
     const SgdOptions options = small(method);
     const auto starts = Sgd::starts(p, options, 1);
-    Sgd whole(p, options, 1, 1, starts);
+    Sgd whole(p, options, 1, starts);
     while (!whole.finished()) EXPECT_TRUE(whole.advance());
     for (const int threads : {1, 2}) {
-      SCOPED_TRACE(fmt::format("{} {}", method, threads));
-      Sgd sgd(p, options, 1, threads, starts);
+      SCOPED_TRACE(fmt::format("{} {}", name, threads));
+      std::atomic<int> left = 0;
+      Sgd sgd(p, options, 1, starts, testing::stopped_when([&] { return left-- <= 0; }, threads));
       int stops = 0;
       for (int allowed = 0; !sgd.finished(); allowed += 37) {
-        std::atomic<int> left = allowed;
+        left = allowed;
         const auto before = sgd.checkpoint();
-        if (sgd.advance([&] { return left-- > 0; })) continue;
+        if (sgd.advance()) continue;
         ++stops;
         const auto after = sgd.checkpoint();
         EXPECT_EQ(after.saved, before.saved);
@@ -123,17 +125,17 @@ TEST(SgdRestart, RetriesNeverShareNumbers) {
 
 TEST(SgdMemory, IsBoundedInTheBatch) {
   const Problem p = problem();
-  SgdOptions options = small("reduced");
+  SgdOptions options = small(SgdAlgorithm::reduced);
   options.batch = 1'000'000'000;
   EXPECT_LT(sgd_memory(p, options, 2).run, 1e8);
   // The runs themselves, not only the estimate: a first question is asked after they are made.
-  Sgd sgd(p, options, 1, 2, Sgd::starts(p, options, 1));
-  EXPECT_FALSE(sgd.advance([] { return false; }));
+  Sgd sgd(p, options, 1, Sgd::starts(p, options, 1), testing::stopped_when([] { return true; }, 2));
+  EXPECT_FALSE(sgd.advance());
 }
 
 TEST(SgdMemory, WhatDoesNotFitIsRefusedWithItsSize) {
   const auto rejected = [](const char* key, const char* says, const auto& change) {
-    SgdOptions options = small("direct");
+    SgdOptions options = small(SgdAlgorithm::direct);
     change(options);
     try {
       options.check(problem(), 4);
@@ -147,11 +149,13 @@ TEST(SgdMemory, WhatDoesNotFitIsRefusedWithItsSize) {
   rejected("sgd.dim", "to 2^52", [](auto& o) { o.dim = std::int64_t{1} << 62; });
   rejected("sgd.runs", "--first-run", [](auto& o) { o.dim = 1'000'000, o.runs = 4'000'000; });
   rejected("sgd.outputs", "TB", [](auto& o) {
-    o.method = "reduced", o.outputs = 10'000'000, o.steps = 20'000'000, o.runs = 1'000'000;
+    o.method = SgdAlgorithm::reduced, o.outputs = 10'000'000, o.steps = 20'000'000,
+    o.runs = 1'000'000;
     o.batch = 1;
   });
-  rejected("sgd.batch", "10^17 samples",
-           [](auto& o) { o.method = "reduced", o.steps = 1'000'000'000, o.batch = 1'000'000'000; });
+  rejected("sgd.batch", "10^17 samples", [](auto& o) {
+    o.method = SgdAlgorithm::reduced, o.steps = 1'000'000'000, o.batch = 1'000'000'000;
+  });
 }
 
 }  // namespace

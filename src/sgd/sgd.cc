@@ -18,23 +18,18 @@ void require(bool holds, const char* key, double value, const std::string& rule)
   if (!holds) throw OptionError(fmt::format("sgd.{}", key), fmt::format("{}", value), rule);
 }
 
-void require_choice(const char* key, const std::string& value,
-                    const std::vector<std::string>& choices) {
-  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return;
-  throw OptionError(fmt::format("sgd.{}", key), in_quotes(value), one_of(choices, value));
-}
-
 /// Throws OptionError if the runs need more than three quarters of the memory there is.
-void require_memory(const Problem& problem, const SgdOptions& options, int threads) {
-  const SgdMemory need = sgd_memory(problem, options, threads);
+void require_memory(const Problem& problem, const SgdOptions& options, int workers) {
+  const SgdMemory need = sgd_memory(problem, options, workers);
   const double there = machine_memory(), runs = options.runs;
   if (runs * need.run + need.records <= 0.75 * there) return;
-  const bool records = need.records > runs * need.run, direct = options.method == "direct";
+  const bool records = need.records > runs * need.run,
+             direct = options.method == SgdAlgorithm::direct;
   const char* key = records ? "outputs" : runs > 1 ? "runs" : direct ? "dim" : "method";
   const std::string value = records    ? fmt::format("{}", options.outputs)
                             : runs > 1 ? fmt::format("{}", options.runs)
                             : direct   ? fmt::format("{}", options.dim)
-                                       : in_quotes(options.method);
+                                       : in_quotes(to_string(options.method));
   throw OptionError(
       fmt::format("sgd.{}", key), value,
       fmt::format(
@@ -51,20 +46,12 @@ void require_memory(const Problem& problem, const SgdOptions& options, int threa
 
 }  // namespace
 
-void SgdOptions::check_choices() const {
-  require_choice("method", method, {"reduced", "direct"});
-  require_choice("init", init, {"law", "point"});
-  require_choice("spacing", spacing, {"linear", "log"});
-  require_choice("loss", loss, {"batch", "population"});
-}
-
-void SgdOptions::check(const Problem& problem, int threads) const {
+void SgdOptions::check(const Problem& problem, int workers) const {
   const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
-  check_choices();
   require(dim >= problem.F() + problem.H() && dim <= std::int64_t{1} << 52, "dim",
           static_cast<double>(dim),
           fmt::format("must be from features + heads = {} to 2^52", problem.F() + problem.H()));
-  if (method == "direct") {
+  if (method == SgdAlgorithm::direct) {
     require(
         static_cast<double>(dim) * problem.L() <= 1e8, "dim", static_cast<double>(dim),
         fmt::format("is too large for the direct method: a sample of {} tokens would have {:.2g} "
@@ -94,7 +81,7 @@ void SgdOptions::check(const Problem& problem, int threads) const {
   const double samples = static_cast<double>(total_steps()) * static_cast<double>(batch);
   require(samples <= 1e17, "batch", static_cast<double>(batch),
           fmt::format("times the {} steps is more than 10^17 samples", total_steps()));
-  require_memory(problem, *this, threads);
+  require_memory(problem, *this, workers);
 }
 
 std::int64_t SgdOptions::total_steps() const {
@@ -106,8 +93,8 @@ std::vector<std::int64_t> SgdOptions::output_steps() const {
   std::vector<std::int64_t> out{0};
   for (int i = 1; i <= outputs; ++i) {
     const double fraction = i / static_cast<double>(outputs);
-    const double step = spacing == "linear" ? static_cast<double>(last) * fraction
-                                            : std::pow(static_cast<double>(last), fraction);
+    const double step = spacing == Spacing::linear ? static_cast<double>(last) * fraction
+                                                   : std::pow(static_cast<double>(last), fraction);
     const std::int64_t rounded = i == outputs ? last : std::llround(step);
     if (rounded > out.back()) out.push_back(rounded);
   }
@@ -124,21 +111,23 @@ std::vector<SgdState> Sgd::starts(const Problem& problem, const SgdOptions& opti
   return out;
 }
 
-Sgd::Sgd(const Problem& problem, const SgdOptions& options, std::uint64_t seed, int threads,
-         const std::vector<SgdState>& starts)
-    : options_(options), workers_(threads) {
-  options.check(problem, threads);
+Sgd::Sgd(const Problem& problem, const SgdOptions& options, std::uint64_t seed,
+         const std::vector<SgdState>& starts, const Context& context)
+    : options_(options),
+      context_(context),
+      workers_({context.executor, nullptr}) {  // a step that is stopped says so, and does not throw
+  options.check(problem, workers_.count());
   output_steps_ = options.output_steps();
   for (std::size_t run = 0; run < starts.size(); ++run) {
     const SgdSetting setting{
         options.dim, options.batch, options.lr, seed,
         static_cast<std::uint32_t>(options.first_run) + static_cast<std::uint32_t>(run)};
-    const auto make = options.method == "direct" ? make_direct : make_reduced;
+    const auto make = options.method == SgdAlgorithm::direct ? make_direct : make_reduced;
     runs_.push_back(make(problem, setting, starts[run], workers_));
   }
   recorded_.resize(runs_.size());
   // About half a second of work, at 20 ns a token coordinate (5 ns a number for `direct`).
-  const double columns = options.method == "direct"
+  const double columns = options.method == SgdAlgorithm::direct
                              ? 0.25 * static_cast<double>(options.dim)
                              : static_cast<double>(problem.F() + 2 * problem.H());
   const double work = 2e-8 * columns * problem.L() * static_cast<double>(options.batch) *
@@ -146,7 +135,7 @@ Sgd::Sgd(const Problem& problem, const SgdOptions& options, std::uint64_t seed, 
   steps_at_once_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(1e6, 0.5 / work)));
 }
 
-bool Sgd::advance(const GoOn& go_on) {
+bool Sgd::advance() {
   // The step after an output gives the loss of the batch that follows it.
   const std::int64_t output = output_steps_[next_];
   const std::int64_t until = std::min(output, step_ + steps_at_once_);
@@ -159,7 +148,7 @@ bool Sgd::advance(const GoOn& go_on) {
     SgdMethod& run = *runs_[i];
     BatchLoss loss;
     const auto go = [&](std::int64_t step) {
-      if (!run.try_step(step, go_on, loss)) stopped = true;
+      if (!run.try_step(step, context_, loss)) stopped = true;
       return !stopped;
     };
     before[i] = run.save();

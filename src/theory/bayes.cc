@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/parallel.h"
-#include "expectation/engine.h"
 #include "theory/evidence.h"
 
 namespace headflow {
@@ -89,11 +87,12 @@ class Level {
 /// The blocks of a prior, and how each is computed.
 class Quadrature {
  public:
-  Quadrature(const GaussianMixture& prior, int L, const BayesOptions& options)
+  Quadrature(const GaussianMixture& prior, int L, const BayesOptions& options,
+             const Context& context)
       : blocks_(evidence_blocks(prior, options.method == BayesMethod::grid)),
         grid_only_(options.method == BayesMethod::grid),
         L_(L),
-        workers_(options.threads, options.go_on) {}
+        workers_(context) {}
 
   struct Result {
     double risk;
@@ -142,8 +141,8 @@ class Quadrature {
 
 /// Levels of more and more digits until two agree. Nothing if not even two can be had.
 std::optional<BayesRisk> by_quadrature(const GaussianMixture& prior, int L,
-                                       const BayesOptions& options) {
-  const Quadrature quadrature(prior, L, options);
+                                       const BayesOptions& options, const Context& context) {
+  const Quadrature quadrature(prior, L, options, context);
   // At first a little better than the tolerance; less if that is too much for a grid.
   double digits = std::log(1.0 / options.tolerance) + 1.0;
   auto coarse = quadrature.risk(digits);
@@ -154,7 +153,7 @@ std::optional<BayesRisk> by_quadrature(const GaussianMixture& prior, int L,
   }
   BayesRisk out;
   out.method = quadrature.method();
-  out.error_kind = to_string(ErrorKind::refinement);
+  out.error_kind = ErrorKind::refinement;
   const auto take = [&](const Quadrature::Result& fine, double fine_digits,
                         const Quadrature::Result& other) {
     out.risk = fine.risk;
@@ -208,7 +207,8 @@ class Average final : public Evidence {
 };
 
 /// Averages over random tokens, in batches that tell the error and the leading bias.
-BayesRisk by_sampling(const GaussianMixture& prior, int L, const BayesOptions& options) {
+BayesRisk by_sampling(const GaussianMixture& prior, int L, const BayesOptions& options,
+                      const Context& context) {
   constexpr int kBatches = 32;
   constexpr double kSampledDigits = 18.0;
   double cost = 100;  // of a token
@@ -224,7 +224,7 @@ BayesRisk by_sampling(const GaussianMixture& prior, int L, const BayesOptions& o
     level.add(std::make_unique<Average>(std::move(parts)), 1);
     return level.risk();
   };
-  const Workers workers(options.threads, options.go_on);
+  const Workers workers(context);
   workers.for_each_block(kBatches, [&](std::size_t b, int) {
     const std::int64_t first = static_cast<std::int64_t>(b) * count;
     batches[b] = sampled_evidence(prior, range, {options.seed, first, count}, workers);
@@ -238,7 +238,7 @@ BayesRisk by_sampling(const GaussianMixture& prior, int L, const BayesOptions& o
   out.risk = all - (mean - all) / (kBatches - 1);  // a bias of 1/tokens cancels
   // Tokens that all agree say nothing of what is rarer than they are.
   out.error = std::max(std::sqrt(variance / kBatches), 3.0 / static_cast<double>(kBatches * count));
-  out.error_kind = to_string(ErrorKind::standard_error);
+  out.error_kind = ErrorKind::standard_error;
   out.method = "sampling (random tokens)";
   out.nodes = kBatches * count;
   return out;  // chance is no bound: the tolerance is not met
@@ -253,12 +253,11 @@ void check(const BayesOptions& options) {
 
 }  // namespace
 
-BayesRisk bayes_risk(const Problem& problem, const BayesOptions& options) {
+BayesRisk bayes_risk(const Problem& problem, const BayesOptions& options, const Context& context) {
   check(options);
   const int L = problem.L();
   if (L == 1) {
-    return {0, 0,   std::string(to_string(ErrorKind::refinement)), "one token: nothing to find",
-            0, true};
+    return {0, 0, ErrorKind::refinement, "one token: nothing to find", 0, true};
   }
   const auto* mixture = dynamic_cast<const GaussianMixture*>(&problem.prior());
   if (!mixture) {
@@ -267,9 +266,9 @@ BayesRisk bayes_risk(const Problem& problem, const BayesOptions& options) {
         "evidence of a token is not known");
   }
   if (options.method != BayesMethod::sampling) {
-    if (const auto found = by_quadrature(*mixture, L, options)) return *found;
+    if (const auto found = by_quadrature(*mixture, L, options, context)) return *found;
   }
-  return by_sampling(*mixture, L, options);
+  return by_sampling(*mixture, L, options, context);
 }
 
 }  // namespace headflow

@@ -18,7 +18,8 @@
 #include <cstdint>
 #include <string>
 
-#include "core/parallel.h"
+#include "core/context.h"
+#include "core/error_kind.h"
 #include "model/problem.h"
 
 namespace headflow {
@@ -33,20 +34,20 @@ struct BayesOptions {
   double tolerance = 1e-9;  ///< absolute error asked for, from 1e-12 to 0.1
   BayesMethod method = BayesMethod::automatic;
   std::uint64_t seed = 1;  ///< of sampling
-  int threads = 0;         ///< 0 for all cores; never changes a result
-  GoOn go_on = {};         ///< false: stop, throw Interrupted
 };
 
 struct BayesRisk {
   double risk = 0;
   double error = 0;
-  std::string error_kind;  ///< what the error is
+  ErrorKind error_kind = ErrorKind::refinement;
   std::string method;      ///< how the risk was computed
   std::int64_t nodes = 0;  ///< or tokens, of sampling
   bool tolerance_met = false;
 };
 
-/// Throws OptionError for a bad tolerance, Error for a prior whose evidence is not known.
-BayesRisk bayes_risk(const Problem& problem, const BayesOptions& options);
+/// Throws OptionError for a bad tolerance, Interrupted, Error for a prior whose evidence is not
+/// known.
+BayesRisk bayes_risk(const Problem& problem, const BayesOptions& options,
+                     const Context& context = {});
 
 }  // namespace headflow

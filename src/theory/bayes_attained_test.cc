@@ -63,7 +63,7 @@ Distance from_bayes(const ProblemOptions& options, Bias bias) {
   Factorised engine(problem, engine_options);
   Evaluation e;
   engine.evaluate(at_the_atoms(problem, bias), {}, e);
-  const BayesRisk bayes = bayes_risk(problem, {.tolerance = 1e-10, .threads = 1});
+  const BayesRisk bayes = bayes_risk(problem, {.tolerance = 1e-10});
   EXPECT_TRUE(bayes.tolerance_met);
   EXPECT_LE(e.loss_error, kLossClose);
   return {e.loss - bayes.risk, flatten(e.grad).cwiseAbs().maxCoeff()};

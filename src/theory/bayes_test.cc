@@ -141,7 +141,7 @@ TEST(Bayes, AgreesWithSimulatedSequences) {
     const Simulated simulated = simulate(problem, 60000);
     EXPECT_LT(std::abs(risk.risk - simulated.risk), 4 * simulated.error);
     EXPECT_TRUE(risk.tolerance_met);
-    EXPECT_EQ(risk.error_kind, "refinement difference");
+    EXPECT_EQ(risk.error_kind, ErrorKind::refinement);
   }
   const Problem many = make_problem("gaussian", 5, 20, {{"nu", row({1, 0.1})}});
   const Simulated simulated = simulate(many, 20000);
@@ -314,7 +314,7 @@ TEST(Bayes, SaysWhenItOnlySamples) {
   const Problem problem = make_problem("discrete", 4, 7, {{"points", points}});
   const BayesRisk risk = bayes_risk(problem, {});
   EXPECT_FALSE(risk.tolerance_met);
-  EXPECT_EQ(risk.error_kind, "Monte-Carlo standard error");
+  EXPECT_EQ(risk.error_kind, ErrorKind::standard_error);
   EXPECT_NE(risk.method.find("sampling"), std::string::npos);
   EXPECT_LT(risk.error, 1e-3);
   const Simulated simulated = simulate(problem, 60000);
@@ -327,10 +327,9 @@ TEST(Bayes, SaysWhenItOnlySamples) {
 
 TEST(Bayes, ThreadsDoNotChangeBits) {
   for (const BayesMethod method : {BayesMethod::automatic, BayesMethod::sampling}) {
-    const BayesRisk one =
-        bayes_risk(mixture(4), {.tolerance = 1e-9, .method = method, .threads = 1});
+    const BayesRisk one = bayes_risk(mixture(4), {.tolerance = 1e-9, .method = method});
     const BayesRisk three =
-        bayes_risk(mixture(4), {.tolerance = 1e-9, .method = method, .threads = 3});
+        bayes_risk(mixture(4), {.tolerance = 1e-9, .method = method}, Context::threads(3));
     EXPECT_EQ(one.risk, three.risk);
     EXPECT_EQ(one.error, three.error);
   }

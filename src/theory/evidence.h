@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/workers.h"
 #include "model/prior.h"
 
 namespace headflow {

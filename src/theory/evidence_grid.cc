@@ -14,7 +14,7 @@
 #include <limits>
 #include <numbers>
 
-#include "core/parallel.h"
+#include "core/workers.h"
 #include "theory/evidence.h"
 #include "theory/log_histogram.h"
 

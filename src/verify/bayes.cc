@@ -91,15 +91,15 @@ std::vector<Row> bayes_estimator(Effort effort) {
     row.setting = fmt::format("{}; D = {}, {} sequences", text(options), D, sequences);
     row.measured = worst;
     row.error = 1e-12;
-    row.error_kind = "assumed: rounding";
+    row.error_kind = ErrorKind::assumed;
     row.smallest_wrong = 1e-6;
     rows.push_back(row);
     row.statement = "its risk: mean over sequences, against one integral";
-    const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-9, .threads = 1});
+    const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-9});
     row.predicted = {risk.risk};
     row.measured = sum / n;
     row.error = std::sqrt((square / n - sum * sum / n / n) / (n - 1));
-    row.error_kind = "standard error";
+    row.error_kind = ErrorKind::replicas;
     row.smallest_wrong = 1.05 * risk.risk;
     rows.push_back(row);
   }
@@ -129,7 +129,7 @@ std::vector<Row> bayes_attained() {
     options.prior_parameters["points"] = points;
     options.prior_parameters["weights"] = row_of({0.5, 0.3, 0.2});
     const Problem problem(options);
-    const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-10, .threads = 1});
+    const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-10});
     const auto engine = quadrature(problem, 1e-9);
     Evaluation corrected, printed;
     engine->evaluate(at_the_atoms(problem, false), {}, corrected);
@@ -139,7 +139,7 @@ std::vector<Row> bayes_attained() {
     row.setting = text(options) + ", 3 points; loss minus risk";
     row.measured = corrected.loss - risk.risk;
     row.error = corrected.loss_error + risk.error;
-    row.error_kind = "refinement difference";
+    row.error_kind = ErrorKind::refinement;
     row.slack = 1e-8;
     row.smallest_wrong = 1e-5;
     rows.push_back(row);

@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "core/parallel.h"
 #include "core/suggest.h"
 
 namespace headflow {
@@ -34,21 +33,6 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 }  // namespace
-
-Effort effort_of(const std::string& name) {
-  if (name == "quick") return Effort::quick;
-  if (name == "full") return Effort::full;
-  throw OptionError("verify.effort", in_quotes(name), one_of({"quick", "full"}, name));
-}
-
-std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::holds: return "holds";
-    case Verdict::corrected: return "holds as corrected";
-    case Verdict::fails: break;
-  }
-  return "fails";
-}
 
 bool agrees(const Prediction& prediction, const Row& row) {
   const double above = row.measured - prediction.value, reach = kErrors * row.error;
@@ -119,8 +103,7 @@ std::vector<Claim> select_claims(const std::vector<Claim>& claims,
   return out;
 }
 
-std::vector<Row> verify(const std::vector<Claim>& claims, int threads,
-                        const std::function<bool(double, const std::string&)>& observer) {
+std::vector<Row> verify(const std::vector<Claim>& claims, const Context& context) {
   std::vector<std::size_t> order(claims.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -133,9 +116,9 @@ std::vector<Row> verify(const std::vector<Claim>& claims, int threads,
   std::atomic<bool> stop = false;
   std::mutex mutex;
   double done = 0;
-  const Workers workers(threads);
-  const auto queues = static_cast<std::size_t>(workers.count());
-  workers.for_each_block(queues, [&](std::size_t /*queue*/, int /*worker*/) {
+  std::size_t count = 0;
+  const auto queues = static_cast<std::size_t>(context.executor->workers());
+  context.executor->run(queues, [&](std::size_t /*queue*/, int /*worker*/) {
     while (!stop) {
       const std::size_t i = next++;
       if (i >= order.size()) return;
@@ -143,7 +126,13 @@ std::vector<Row> verify(const std::vector<Claim>& claims, int threads,
       rows[order[i]] = claim.measure();
       const std::lock_guard<std::mutex> lock(mutex);
       done += claim.cost;
-      if (observer && !observer(done / total, claim.id)) stop = true;
+      ++count;
+      context.status({.fraction = done / total,
+                      .count = static_cast<double>(count),
+                      .total = static_cast<double>(claims.size()),
+                      .unit = "statements",
+                      .what = claim.id});
+      if (!context.goes_on()) stop = true;
     }
   });
   std::vector<Row> out;

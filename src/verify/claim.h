@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/context.h"
+#include "core/effort.h"
+#include "core/error_kind.h"
+
 namespace headflow {
 
 enum class Relation { equals, at_most, at_least };
@@ -18,17 +22,15 @@ struct Prediction {
   Relation relation = Relation::equals;
 };
 
-/// How much is spent on a measurement: the same statements, with fewer runs, samples and starts.
-enum class Effort { quick, full };
-/// Throws OptionError for another name.
-Effort effort_of(const std::string& name);
-
 enum class Verdict {
   holds,      ///< as the paper prints it
   corrected,  ///< as corrected; what is printed does not hold
   fails,
 };
-std::string_view to_string(Verdict verdict);
+template <>
+inline constexpr Named<Verdict> kNames<Verdict>[] = {{Verdict::holds, "holds"},
+                                                     {Verdict::corrected, "holds as corrected"},
+                                                     {Verdict::fails, "fails"}};
 
 struct Row {
   std::string id = {};  ///< "Prop. III.4": rows with the same id are settings of one statement
@@ -37,8 +39,8 @@ struct Row {
   Prediction predicted = {};               ///< corrected where the paper is misprinted
   std::optional<Prediction> printed = {};  ///< what the paper says, if that is something else
   double measured = 0, error = 0;
-  std::string error_kind = {};  ///< what the error is
-  double slack = 0;             ///< how far from equal an approximate statement may be
+  ErrorKind error_kind = ErrorKind::refinement;
+  double slack = 0;  ///< how far from equal an approximate statement may be
   std::optional<Verdict> expected_instead = {};  ///< of a statement that is known to fail
   /// The smallest wrong value that a reader would care about. The measurement must reject it in
   /// place of the prediction (of an equality, on either side): else the row could not fail.
@@ -87,10 +89,9 @@ std::vector<Claim> extension_claims(Effort effort);       // beyond what is assu
 std::vector<Claim> select_claims(const std::vector<Claim>& claims,
                                  const std::vector<std::string>& wanted);
 
-/// Measures claims on `threads` cores (0: all), the costly ones first; rows in the order of claims,
-/// the same bits for any number of threads. `observer` is told the share of the work that is done
-/// and the last claim finished; returning false stops, and rows measured so far are returned.
-std::vector<Row> verify(const std::vector<Claim>& claims, int threads,
-                        const std::function<bool(double, const std::string&)>& observer = {});
+/// Measures claims, the costly ones first; rows in the order of claims, the same bits for any
+/// number of threads. The observer is told the share of the work that is done and the last claim
+/// finished; if it wants to stop, rows measured so far are returned.
+std::vector<Row> verify(const std::vector<Claim>& claims, const Context& context = {});
 
 }  // namespace headflow

@@ -24,7 +24,7 @@ Row corrected(const char* id, const std::string& statement, const std::string& w
   Row row{id, statement, where, {predicted}, Prediction{printed}};
   row.measured = measured.value;
   row.error = measured.error;
-  row.error_kind = "refinement difference";
+  row.error_kind = ErrorKind::refinement;
   row.slack = 1e-9 * std::abs(predicted);
   row.smallest_wrong = 0.5 * (predicted + printed);  // half way to what is printed
   return row;
@@ -49,7 +49,7 @@ std::vector<Row> symmetric_r() {
           {1e-3, Relation::at_least}};
   row.measured = std::abs(e.grad.R(0, 1) - e.grad.R(1, 0));
   row.error = error;
-  row.error_kind = "refinement difference";
+  row.error_kind = ErrorKind::refinement;
   row.smallest_wrong = e.grad.R.cwiseAbs().maxCoeff();  // it is a part of the gradient
   std::vector<Row> rows = {row};
   row.statement = "grad_R E = 2 S R with S symmetric: |S_12 - S_21|";
@@ -106,7 +106,7 @@ std::vector<Row> second_derivative_of_a_form() {
   Row row = corrected("Erratum 4", "(70): the Hessian is twice the form of (69): their ratio",
                       text(options), 2, 1,
                       {ratio[1] + (ratio[1] - ratio[0]) / 3, std::abs(ratio[1] - ratio[0]) / 12});
-  row.error_kind = "a quarter of the extrapolation: its next order";
+  row.error_kind = ErrorKind::next_order;
   return {row};
 }
 
@@ -131,7 +131,7 @@ std::vector<Row> common_bias() {
   Row row = corrected("Erratum 4", "(33) is d/db_h: d/db~ is H times it",
                       fmt::format("{}; m = R = 0, b {}, v {}", text(options), b, v), H * printed,
                       printed, {fine + (fine - coarse) / 3, std::abs(fine - coarse) / 12 + 1e-11});
-  row.error_kind = "a quarter of the extrapolation: its next order";
+  row.error_kind = ErrorKind::next_order;
   return {row};
 }
 
@@ -165,7 +165,7 @@ std::vector<Row> two_tokens() {
           Prediction{1e-3, Relation::at_least}};
   row.measured = measured.c.c3;
   row.error = measured.c_error.c3;
-  row.error_kind = "extrapolation of differences";
+  row.error_kind = ErrorKind::extrapolation;
   row.slack = 1e-6;
   row.smallest_wrong = 0.01 * specialisation_constants(3, 4, 1, 3).c3;
   return {row};
@@ -189,11 +189,11 @@ std::vector<Row> risk_for_each_dimension() {
     norms.push_back((X.row(0).transpose() - X.transpose() * posterior).squaredNorm());
   }
   const Measured mean = mean_of(norms);
-  const double risk = bayes_risk(problem, {.tolerance = 1e-8, .threads = 1}).risk;
+  const double risk = bayes_risk(problem, {.tolerance = 1e-8}).risk;
   Row row = corrected("Erratum 7", "the Bayes risk is E |y - y^|^2 / D; printed without 1/D",
                       fmt::format("{}; D = {}, {} sequences", text(options), D, kSequences), risk,
                       D * risk, {mean.value / D, mean.error / D});
-  row.error_kind = "standard error";
+  row.error_kind = ErrorKind::replicas;
   row.slack = 5.0 / D * risk;  // squared norms of tokens are D up to terms of order 1
   row.smallest_wrong = 1.2 * risk;
   return {row};

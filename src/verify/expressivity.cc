@@ -85,7 +85,7 @@ std::vector<Row> softmax_1_is_well_specified(bool circle, double B) {
   // thousandth of the loss with two of them at B = 20.
   const bool far = !circle && B >= 20;
   EngineOptions options = on_one_core(B < 10 ? 1e-8 : B < 16 ? 1e-7 : 1e-6);
-  options.engine = circle ? "qmc" : far ? "mc" : "factorised";
+  options.engine = circle ? EngineName::qmc : far ? EngineName::mc : EngineName::factorised;
   if (circle) options.samples = 1 << 19;
   if (far) options.samples = 1 << 27;
   const auto engine = make_engine(problem, options, {&point, false});
@@ -96,7 +96,7 @@ std::vector<Row> softmax_1_is_well_specified(bool circle, double B) {
                             circle ? "theta on a circle of radius B" : "theta = +-B", B);
   row.measured = e.loss;
   row.error = e.loss_error;
-  row.error_kind = to_string(engine->error_kind());
+  row.error_kind = engine->error_kind();
   row.statement =
       "its loss along the proof's construction: the chance that no head answers, or one "
       "answers to noise";
@@ -144,7 +144,7 @@ std::vector<Row> softmax_is_not() {
       const Problem problem(far_away("softmax", B, 2));
       Row row{"Prop. IV.3 softmax", statement};
       row.predicted = {bound, Relation::at_least};
-      row.error_kind = "refinement difference";
+      row.error_kind = ErrorKind::refinement;
       const Point start = plain_heads(1, trained ? 0.4 : B);
       if (trained) {
         const FixedPoint end = trained_from(problem, start);
@@ -170,7 +170,7 @@ std::vector<Row> softmax_is_not() {
   row.predicted = {bound};
   row.measured = e.loss;
   row.error = e.loss_error;
-  row.error_kind = "refinement difference";
+  row.error_kind = ErrorKind::refinement;
   row.slack = 1e-3;
   row.smallest_wrong = 1.02 * bound;
   rows.push_back(row);
@@ -196,7 +196,7 @@ std::vector<Row> three_vectors() {
     row.predicted = {bound, Relation::at_least};
     row.measured = end.loss;
     row.error = end.loss_error;
-    row.error_kind = "refinement difference";
+    row.error_kind = ErrorKind::refinement;
     row.smallest_wrong = 0.8;  // ignorance
     rows.push_back(row);
   }
@@ -218,7 +218,7 @@ std::vector<Row> three_vectors() {
   row.predicted = {0};
   row.printed = Prediction{1.0 / 3, Relation::at_least};
   row.measured = opposite;
-  row.error_kind = "none: a count";
+  row.error_kind = ErrorKind::count;
   row.smallest_wrong = 1.0 / 3;
   rows.push_back(row);
   return rows;

@@ -14,7 +14,7 @@ Row extension(const char* id, const std::string& statement, const std::string& w
   Row row{id, statement, where, {predicted}};
   row.measured = measured.value;
   row.error = measured.error;
-  row.error_kind = "refinement difference";
+  row.error_kind = ErrorKind::refinement;
   row.slack = 1e-9 * std::abs(predicted);
   row.smallest_wrong = wrong;
   return row;

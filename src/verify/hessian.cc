@@ -46,7 +46,7 @@ std::vector<Row> constants(const char* activation) {
           row.predicted = {predicted};
           row.measured = measured;
           row.error = error;
-          row.error_kind = "refinement difference";
+          row.error_kind = ErrorKind::refinement;
           row.slack = 1e-9 * std::abs(predicted);
           row.smallest_wrong = predicted == 0 ? 1e-3 : 1.05 * predicted;
           rows.push_back(row);
@@ -91,7 +91,7 @@ std::vector<Row> signs() {
     const auto first = [&](int i) { return shape[i].direction[0] * shape[i].direction[0]; };
     Row row{"Lemma III.1 (A.5) escape", "heads part: the lowest curvature is negative for L >= 3"};
     row.setting = text(options);
-    row.error_kind = "refinement difference";
+    row.error_kind = ErrorKind::refinement;
     row.predicted = {0, Relation::at_most};
     row.measured = hess[0].eigenvalues[0];
     row.error = std::abs(hess[1].eigenvalues[0] - row.measured) + 1e-14;

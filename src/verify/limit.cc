@@ -23,7 +23,7 @@ Point off_the_saddle(const Problem& problem) {
 std::vector<std::vector<SgdRecord>> runs_from(const Problem& problem, const SgdOptions& sgd,
                                               const Point& start, std::uint64_t seed) {
   const SgdState first = state_with(Matrix::Identity(2, 2), start.m, start.R, start.b, start.v);
-  Sgd runs(problem, sgd, seed, 1, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), first));
+  Sgd runs(problem, sgd, seed, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), first));
   while (!runs.finished()) runs.advance();
   return runs.recorded();
 }
@@ -42,7 +42,7 @@ std::vector<Row> approach(const char* activation, std::uint64_t number, Effort e
   const Problem problem(options);
   const Point start = off_the_saddle(problem);
   FlowOptions flow;
-  flow.integrator = "map";
+  flow.integrator = Scheme::map;
   flow.step = 0.1;
   flow.time = 2;
   flow.kappa = 1;
@@ -78,7 +78,7 @@ std::vector<Row> approach(const char* activation, std::uint64_t number, Effort e
   row.predicted = {-0.5};
   row.measured = slope.value;
   row.error = slope.error;
-  row.error_kind = "standard error of the slope";
+  row.error_kind = ErrorKind::slope;
   row.slack = 0.01;  // the next order in 1/D
   row.smallest_wrong = -0.4;
   return {row};
@@ -109,7 +109,7 @@ Row follows_the_flow(const ProblemOptions& options, const SgdOptions& sgd, std::
                             sgd.dim, sgd.batch, sgd.lr, sgd.tau, sgd.runs);
   row.measured = std::sqrt(mean.value);
   row.error = 0.5 * mean.error / row.measured;
-  row.error_kind = "standard error over runs";
+  row.error_kind = ErrorKind::runs;
   // What the noise of batches alone leaves, for rates so small that nothing else does.
   row.predicted = {0.2, Relation::at_most};
   row.smallest_wrong = 0.03;
@@ -163,14 +163,14 @@ std::vector<Row> finite_rate(Effort effort) {
   flow.time = 5;
   flow.outputs = 1;
   const double by_flow = limit_of(problem, start, flow).q().trace();
-  flow.integrator = "map";
+  flow.integrator = Scheme::map;
   flow.step = flow.kappa = sgd.lr;
   Row row{"Extension 3", "SGD with N_b = D at a finite rate, 0.5, follows the one-step map: tr q"};
   row.setting = text(options) + fmt::format("; D = {}, tau = 5, 16 runs", sgd.dim);
   row.predicted = {limit_of(problem, start, flow).q().trace()};
   row.measured = sum.value;
   row.error = sum.error;
-  row.error_kind = "standard error over runs";
+  row.error_kind = ErrorKind::runs;
   row.slack = 30.0 / static_cast<double>(sgd.dim);  // D is finite, and the map has samples
   // Half way to gradient flow, to which the paper's gamma = o(1) leads.
   row.smallest_wrong = 0.5 * (row.predicted.value + by_flow);

@@ -10,8 +10,6 @@
 namespace headflow {
 namespace {
 
-constexpr const char* kQuadrature = "refinement difference";
-
 /// A point with nothing special about it.
 Point generic_point(const Problem& problem) {
   const int H = problem.H(), F = problem.F();
@@ -46,7 +44,7 @@ std::vector<Row> loss_of_vectors(Effort effort) {
       const std::int64_t batch =
           direct ? by(effort, 20'000, 60'000) : by(effort, 400'000, 4'000'000);
       const SgdSetting run{direct ? 1000 : 1'000'000, batch, 0.0, 11, 0};
-      const Workers one(1);
+      const Workers one;
       const BatchLoss loss = direct ? make_direct(problem, run, state, one)->step(0)
                                     : make_reduced(problem, run, state, one)->step(0);
       Row row{"Prop. III.1", "the loss of k in D dimensions is E(m, R, b, v)"};
@@ -55,7 +53,7 @@ std::vector<Row> loss_of_vectors(Effort effort) {
       row.predicted = {e.loss};
       row.measured = loss.mean;
       row.error = loss.error;
-      row.error_kind = "standard error";
+      row.error_kind = ErrorKind::replicas;
       row.slack = 3.0 / static_cast<double>(run.dimension);  // the limit is D -> infinity
       row.smallest_wrong = (direct ? 1.05 : 1.01) * e.loss;
       rows.push_back(row);
@@ -82,7 +80,7 @@ std::vector<Row> bias_and_scale() {
         row.predicted = {-2 * excess * (v / H) * std::exp(b) / (Z * Z)};
         row.measured = e.grad.b[0];
         row.error = std::max(e.grad_error.b.maxCoeff(), 1e-15);
-        row.error_kind = kQuadrature;
+        row.error_kind = ErrorKind::refinement;
         row.slack = 1e-13;
         row.smallest_wrong = row.predicted.value * 1.001;
         rows.push_back(row);
@@ -104,7 +102,7 @@ std::vector<Row> bias_and_scale() {
         row.predicted = {2 * L / (Z * Z)};
         row.measured = product.v;
         row.error = engine->tolerance();
-        row.error_kind = "assumed: the tolerance of the quadrature";
+        row.error_kind = ErrorKind::assumed;
         row.smallest_wrong = row.predicted.value * 1.001;
         rows.push_back(row);
       }

@@ -39,7 +39,7 @@ struct Vectors {
     const SgdState start =
         state_with(Matrix::Identity(problem.F(), problem.F()), point.m, point.R, point.b, point.v);
     const SgdSetting run{kDimension, batch, kRate, 21, replica};
-    const Workers one(1);
+    const Workers one;
     const auto method = make_direct(problem, run, start, one);
     method->step(0);
     return method->state();
@@ -67,7 +67,7 @@ constexpr int kReplicas = 64;
 std::vector<Row> three_ways(const Row& statement, const Problem& problem, const Point& point,
                             const Parts& parts, Effort effort) {
   std::vector<Row> rows;
-  const auto add = [&](const char* how, double measured, double error, const char* kind,
+  const auto add = [&](const char* how, double measured, double error, ErrorKind kind,
                        double wrong) {
     Row row = statement;
     row.setting += how;
@@ -89,7 +89,7 @@ std::vector<Row> three_ways(const Row& statement, const Problem& problem, const 
   add("; quadrature", largest,
       std::max(
           {e.grad_error.m.maxCoeff(), e.grad_error.R.maxCoeff(), e.grad_error.b.maxCoeff(), 1e-12}),
-      "refinement difference", 1e-3 * size);
+      ErrorKind::refinement, 1e-3 * size);
 
   std::vector<std::vector<double>> by_samples, by_vectors;
   for (int i = 0; i < kReplicas; ++i) {
@@ -104,9 +104,9 @@ std::vector<Row> three_ways(const Row& statement, const Problem& problem, const 
                                (point.b - after.b) / Vectors::kRate));
   }
   const Largest mc(by_samples), direct(by_vectors);
-  add("; Monte Carlo", mc.value, mc.error, "standard error over 64 replicas", 0.1 * size);
-  add("; vectors in D = 200 dimensions", direct.value, direct.error,
-      "standard error over 64 replicas", by(effort, 0.5, 0.2) * size);
+  add("; Monte Carlo", mc.value, mc.error, ErrorKind::replicas, 0.1 * size);
+  add("; vectors in D = 200 dimensions", direct.value, direct.error, ErrorKind::replicas,
+      by(effort, 0.5, 0.2) * size);
   return rows;
 }
 
@@ -164,7 +164,7 @@ std::vector<Row> along_the_mean(const char* activation, Effort effort) {
     row.predicted = {0, Relation::at_least};
     row.measured = over.value;
     row.error = over.error;
-    row.error_kind = "standard error over 16 replicas";
+    row.error_kind = ErrorKind::replicas;
     row.smallest_wrong = -1.2 * e.grad.m.row(0).dot(mean) / mean.squaredNorm();  // too much
     rows.push_back(row);
   }
@@ -197,7 +197,7 @@ std::vector<Row> no_force_on_r(const char* activation, Effort effort) {
   const Largest mc(by_samples);
   row.measured = mc.value;
   row.error = mc.error;
-  row.error_kind = "standard error over 64 replicas";
+  row.error_kind = ErrorKind::replicas;
   row.smallest_wrong = by(effort, 0.1, 0.05) * size;
   std::vector<Row> rows = {row};
 

@@ -63,7 +63,7 @@ std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
   const ProblemOptions options = setting(activation, "flipping", 4, 2, 2, {2, 2}, 0.1);
   const Problem problem(options);
   FlowOptions flow;
-  flow.integrator = "implicit";
+  flow.integrator = Scheme::implicit;
   flow.rtol = 1e-7;
   flow.atol = 1e-12;
   flow.time = 1000;
@@ -74,10 +74,10 @@ std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
     Trajectory t;
     std::vector<double> apart;
     integrate_flow(*make_flow_engine(problem, on_one_core(1e-8), flow, start), start, flow, t,
-                   [&](const FlowProgress&) {
-                     return t.point.empty() ||
-                            2 * head_spread(t.point.back(), Vector::Unit(2, 1)) < 1.2 * kParted;
-                   });
+                   Context::until([&] {
+                     return !t.point.empty() &&
+                            2 * head_spread(t.point.back(), Vector::Unit(2, 1)) >= 1.2 * kParted;
+                   }));
     for (const Point& point : t.point) apart.push_back(2 * head_spread(point, Vector::Unit(2, 1)));
     log_D.push_back(std::log(D));
     time.push_back(first_crossing(t.time, apart, kParted));
@@ -94,7 +94,7 @@ std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
   }
   row.measured = line.slope;
   row.error = line.error;
-  row.error_kind = "standard error of the slope";
+  row.error_kind = ErrorKind::slope;
   row.slack = 0.01 * row.predicted.value;  // R decays as a power of time, and lambda with it
   row.smallest_wrong = 0.9 * row.predicted.value;
   return {row};
@@ -113,7 +113,7 @@ SgdState apart_by_one_over_root(double D) {
 std::vector<double> parting_times(const Problem& problem, const SgdOptions& sgd,
                                   std::uint64_t seed) {
   const SgdState start = apart_by_one_over_root(static_cast<double>(sgd.dim));
-  Sgd runs(problem, sgd, seed, 1, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), start));
+  Sgd runs(problem, sgd, seed, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), start));
   const auto all_parted = [&] {
     return std::ranges::all_of(runs.recorded(), [](const std::vector<SgdRecord>& run) {
       if (run.empty()) return false;
@@ -162,7 +162,7 @@ std::vector<Row> parting_of_sgd(Effort effort) {
   row.predicted = {1 / (2 * lambda)};
   row.measured = slope.value;
   row.error = slope.error;
-  row.error_kind = "standard error over runs";
+  row.error_kind = ErrorKind::runs;
   row.slack = 0.03 * row.predicted.value;  // kappa is 0.05, not 0
   row.smallest_wrong = 1.15 * row.predicted.value;
   return {row};

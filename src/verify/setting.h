@@ -49,7 +49,6 @@ inline std::string text(const ProblemOptions& options) {
 inline EngineOptions on_one_core(double tolerance) {
   EngineOptions options;
   options.tolerance = tolerance;
-  options.threads = 1;
   return options;
 }
 
@@ -57,7 +56,7 @@ inline EngineOptions on_one_core(double tolerance) {
 inline std::unique_ptr<Engine> samples(const Problem& problem, std::int64_t count,
                                        std::uint64_t replica) {
   EngineOptions options = on_one_core(1e-3);
-  options.engine = "mc";
+  options.engine = EngineName::mc;
   options.samples = count;
   options.seed = 1000 + replica;
   return make_engine(problem, options);
@@ -71,7 +70,7 @@ T by(Effort effort, T quick, T full) {
 
 inline std::unique_ptr<Engine> quadrature(const Problem& problem, double tolerance) {
   EngineOptions options = on_one_core(tolerance);
-  options.engine = "factorised";
+  options.engine = EngineName::factorised;
   return make_engine(problem, options);
 }
 

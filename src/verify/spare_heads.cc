@@ -17,7 +17,7 @@ namespace {
 /// The end of one flow from the paper's initial law.
 Trajectory trained(const Problem& problem, double time, std::uint64_t seed) {
   FlowOptions flow;
-  flow.integrator = "implicit";
+  flow.integrator = Scheme::implicit;
   flow.time = time;
   flow.rtol = 1e-5;
   flow.atol = 1e-7;
@@ -32,13 +32,13 @@ Trajectory trained(const Problem& problem, double time, std::uint64_t seed) {
 std::vector<Row> plateau(int F, double nu, int heads, double eta, double time) {
   const ProblemOptions options = setting("b-softmax", "flipping", 5, heads, F, {nu}, eta);
   const Problem problem(options);
-  const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-9, .threads = 1});
+  const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-9});
   const Trajectory run = trained(problem, time, 1);
   Row row{"Claim plateau"};
   row.setting = fmt::format("{}; loss after tau = {} minus the Bayes risk", text(options), time);
   row.measured = run.loss.back() - risk.risk;
   row.error = run.loss_error.back() + risk.error;
-  row.error_kind = "refinement difference";
+  row.error_kind = ErrorKind::refinement;
   if (heads < F) {
     row.statement =
         "B-softmax with fewer heads than points of the prior stays above the Bayes risk";
@@ -75,7 +75,7 @@ std::vector<Row> pruning(const char* activation, const char* prior, int H, int F
   row.predicted = {0.15, Relation::at_most};
   row.measured = cost.value;
   row.error = std::hypot(cost.error, error);
-  row.error_kind = "standard error over starts, and refinement difference";
+  row.error_kind = ErrorKind::starts;
   row.smallest_wrong = -0.01;  // pruning does not help, either
   // The rise is the same as for a discrete prior, but the loss it is held against is much lower.
   if (std::string(activation) == "softmax-1" && std::string(prior) == "gaussian") {

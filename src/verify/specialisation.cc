@@ -39,7 +39,7 @@ std::vector<Row> growth_constants() {
       row.predicted = predicted;
       row.measured = value;
       row.error = error;
-      row.error_kind = "extrapolation of differences";
+      row.error_kind = ErrorKind::extrapolation;
       row.slack = 1e-7;
       row.smallest_wrong = wrong;
       rows.push_back(row);
@@ -82,7 +82,7 @@ std::vector<Row> orthogonal_growth() {
         text(options) + "; m_:1 = 0.1 (1, 1, -1, -1): overlap of the fastest mode with it";
     row.measured = overlap[0];
     row.error = std::abs(overlap[1] - overlap[0]) + 1e-12;
-    row.error_kind = "refinement difference";
+    row.error_kind = ErrorKind::refinement;
     row.smallest_wrong = 0.1;
     rows.push_back(row);
     row.statement = "because growth along it is slower by c3 |m_:1|^2, to leading order";
@@ -149,7 +149,7 @@ std::vector<Row> two_learnt_features() {
     row.setting = text(options) + "; largest entry off the closed forms";
     row.measured = (better - predicted).cwiseAbs().maxCoeff();
     row.error = (better - sum[1]).cwiseAbs().maxCoeff() / 4;
-    row.error_kind = "a quarter of the extrapolation: its next order";
+    row.error_kind = ErrorKind::next_order;
     row.smallest_wrong = 0.05 * predicted.cwiseAbs().maxCoeff();
     rows.push_back(row);
     row.statement = "no term of both: mixed second differences vanish";

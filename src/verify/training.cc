@@ -17,11 +17,11 @@ namespace {
 Trajectory train_once(const Problem& problem, double time, std::uint64_t seed, double tolerance,
                       double noise = 0.01) {
   FlowOptions flow;
-  flow.integrator = "implicit";
+  flow.integrator = Scheme::implicit;
   flow.time = time;
   flow.rtol = 1e-5;
   flow.atol = 1e-5 * noise;
-  flow.spacing = "log";
+  flow.spacing = Spacing::log;
   flow.first_output = 0.5;
   flow.outputs = 200;
   const Point start = initial_point(problem, noise, seed);
@@ -74,7 +74,7 @@ std::vector<Row> learning_order(const std::vector<Trajectory>& runs, const Matri
   Row row{"Claim order", "all features are learnt: fewest in a run", where};
   row.predicted = {static_cast<double>(directions.cols())};
   row.measured = static_cast<double>(fewest);
-  row.error_kind = "none: a count";
+  row.error_kind = ErrorKind::count;
   row.smallest_wrong = row.predicted.value - 1;
   std::vector<Row> rows = {row};
   row.statement = "features are learnt in the order of the eigenvalues of Cov theta";
@@ -82,7 +82,7 @@ std::vector<Row> learning_order(const std::vector<Trajectory>& runs, const Matri
   row.predicted = {1, Relation::at_least};
   row.measured = smallest;
   row.error = error;
-  row.error_kind = "difference to half of the outputs";
+  row.error_kind = ErrorKind::outputs;
   row.smallest_wrong = 1000;  // a feature that is never learnt has no tau_s
   rows.push_back(row);
   return rows;
@@ -103,7 +103,7 @@ Row sign_combinations(const std::vector<Trajectory>& runs, const Matrix& directi
           where + ": fewest different combinations in a run"};
   row.predicted = {std::pow(2.0, static_cast<double>(directions.cols()))};
   row.measured = static_cast<double>(fewest);
-  row.error_kind = "none: a count";
+  row.error_kind = ErrorKind::count;
   row.smallest_wrong = row.predicted.value - 1;
   return row;
 }
@@ -129,7 +129,7 @@ Row pairs(const std::vector<Trajectory>& runs, const Matrix& directions, const s
           where + ": fewest directions so taken in a run"};
   row.predicted = {static_cast<double>(directions.cols())};
   row.measured = fewest;
-  row.error_kind = "none: a count";
+  row.error_kind = ErrorKind::count;
   row.smallest_wrong = row.predicted.value - 1;
   return row;
 }
@@ -181,7 +181,7 @@ std::vector<Row> principal_components() {
   row.predicted = {1};
   row.measured = least;
   row.error = error;
-  row.error_kind = "difference to half of the outputs";
+  row.error_kind = ErrorKind::outputs;
   row.slack = 0.01;
   row.smallest_wrong = 0.95;
   rows.push_back(row);
@@ -218,7 +218,7 @@ std::vector<Row> equal_strengths(Effort effort) {
     }
     row.measured = mean.value;
     row.error = mean.error;
-    row.error_kind = "standard error over starts";
+    row.error_kind = ErrorKind::starts;
     rows.push_back(row);
   }
   return rows;
@@ -248,7 +248,7 @@ std::vector<Row> uneven_splits(Effort effort) {
   Row row{"Claim excursions", "first splits along s_1 may be uneven: runs where they are", where};
   row.predicted = {1, Relation::at_least};
   row.measured = uneven_first;
-  row.error_kind = "none: a count";
+  row.error_kind = ErrorKind::count;
   row.smallest_wrong = starts + 1;
   std::vector<Row> rows = {row};
   row.statement = "misplaced heads make excursions: heads that change sides after the split";

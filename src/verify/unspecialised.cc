@@ -29,7 +29,7 @@ Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uin
   Trajectory t;
   integrate_flow(
       *make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, t,
-      [&](const FlowProgress&) { return t.point.empty() || t.point.back().m.col(0).mean() < 0.3; });
+      Context::until([&] { return !t.point.empty() && t.point.back().m.col(0).mean() >= 0.3; }));
   std::vector<double> along;
   for (const Point& point : t.point) along.push_back(point.m.col(0).mean());
   Phase out{first_crossing(t.time, along, 0.3), 0, 0, 0};
@@ -73,7 +73,7 @@ std::vector<Row> unspecialised_phase(const char* activation, std::uint64_t numbe
     Row out{"Prop. III.3", statement, where, {predicted}};
     out.measured = slope.value;
     out.error = slope.error;
-    out.error_kind = "standard error of the slope";
+    out.error_kind = ErrorKind::slope;
     out.smallest_wrong = wrong;
     return out;
   };

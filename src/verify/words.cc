@@ -45,7 +45,7 @@ std::pair<double, double> loss_at_rest(const ProblemOptions& options, bool stron
 
 /// A statement in words, as an equality within what the words could mean, that does not hold.
 Row not_so(const char* id, const std::string& statement, const std::string& where, double predicted,
-           double slack, double measured, double error, const char* kind) {
+           double slack, double measured, double error, ErrorKind kind) {
   Row row{id, statement, where, {predicted}};
   row.measured = measured;
   row.error = error;
@@ -69,7 +69,7 @@ std::vector<Row> similar_over_strengths() {
                  fmt::format("flipping, L 4, H 2, F 2, nu 2/2: |m_h2| / sqrt(nu_2) is {:.3f} and "
                              "{:.3f}",
                              size[1], size[0]),
-                 1, 0.5, size[1] / size[0], error, "gradient over curvature at the ends")};
+                 1, 0.5, size[1] / size[0], error, ErrorKind::gradient)};
 }
 
 // Section IV: "the softmax and the softmax-1 have close performances" for the flipping spike.
@@ -84,7 +84,7 @@ std::vector<Row> close_performances() {
         "Claim close", "flipping spike: softmax and softmax-1 are close: ratio of their losses",
         fmt::format("flipping, L 5, H 4, F 2, nu {}: {:.4f} and {:.4f}", nu, softmax, other), 1,
         0.1, softmax / other, (left + other_left) / other,
-        nu > 1 ? "what the last third of the gradient changed" : "refinement difference");
+        nu > 1 ? ErrorKind::extrapolation : ErrorKind::refinement);
     if (nu < 4) {  // for weak signals the words hold
       row.expected_instead.reset();
       row.smallest_wrong = 0.8;
@@ -114,7 +114,7 @@ std::vector<Row> output_of_one(Effort effort) {
     const Measured mean = mean_of(outputs);
     rows.push_back(not_so("Claim output", "softmax-1: the mean output is 1 around tau_u",
                           fmt::format("{}, eta 1; tau = {}", text(options), run.time[i]), 1, 0.05,
-                          mean.value, mean.error, "standard error"));
+                          mean.value, mean.error, ErrorKind::replicas));
   }
   return rows;
 }
@@ -142,7 +142,7 @@ std::vector<Row> flat_in_r() {
     Row row =
         not_so("Claim r = 0", "r = 0 is stable by the Hessian: curvature along R across heads",
                where, 1e-6, 0, curvature[0], std::abs(curvature[1] - curvature[0]) + 1e-14,
-               "refinement difference");
+               ErrorKind::refinement);
     row.predicted.relation = Relation::at_least;
     rows.push_back(row);
 
@@ -164,7 +164,7 @@ std::vector<Row> flat_in_r() {
     decay.predicted = {2.0 * (L - 1) * (L - 2) / (L * L * L) / 9};
     decay.measured = rate[1] + (rate[1] - rate[0]) / 3;
     decay.error = std::abs(rate[1] - rate[0]) / 12;
-    decay.error_kind = "a quarter of the extrapolation: its next order";
+    decay.error_kind = ErrorKind::next_order;
     decay.smallest_wrong = 1.1 * decay.predicted.value;
     rows.push_back(decay);
   }
@@ -206,7 +206,7 @@ std::vector<Row> where_softmax_1_ends(Effort effort) {
   Row row{"Claim ends", "one head for each feature is a minimum of softmax-1: negative eigenvalues",
           text(options)};
   row.measured = best.index ? *best.index : std::nan("");
-  row.error_kind = "none: a count";
+  row.error_kind = ErrorKind::count;
   row.smallest_wrong = 1;
   std::vector<Row> rows = {row};
   row.statement = "its loss by quadrature, measured by Monte Carlo";
@@ -216,7 +216,7 @@ std::vector<Row> where_softmax_1_ends(Effort effort) {
   row.predicted = {best.loss};
   row.measured = sampled.loss;
   row.error = sampled.loss_error;
-  row.error_kind = "standard error";
+  row.error_kind = ErrorKind::replicas;
   row.smallest_wrong = 1.03 * best.loss;
   rows.push_back(row);
   row.setting = where;
@@ -225,7 +225,7 @@ std::vector<Row> where_softmax_1_ends(Effort effort) {
   row.predicted = {0.25, Relation::at_least};
   row.measured = missed.value;
   row.error = missed.error;
-  row.error_kind = "binomial standard error";
+  row.error_kind = ErrorKind::binomial;
   row.smallest_wrong = 1;
   rows.push_back(row);
   row.statement = "most often it ends 0.0858 above it: share of starts";

@@ -67,11 +67,10 @@ inline Point random_point(int H, int F, unsigned seed, double scale = 1.0) {
   return point;
 }
 
-inline EngineOptions engine_options(std::int64_t samples, std::uint64_t seed, int threads = 1) {
+inline EngineOptions engine_options(std::int64_t samples, std::uint64_t seed) {
   EngineOptions options;
   options.samples = samples;
   options.seed = seed;
-  options.threads = threads;
   return options;
 }
 

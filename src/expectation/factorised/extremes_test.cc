@@ -37,11 +37,10 @@ Point point_of(std::initializer_list<double> m, double R, std::initializer_list<
   return point;
 }
 
-EngineOptions options_of(const std::string& engine, std::int64_t samples = 0) {
+EngineOptions options_of(EngineName engine, std::int64_t samples = 0) {
   EngineOptions options;
   options.engine = engine;
   options.samples = samples;
-  options.threads = 1;
   return options;
 }
 
@@ -56,13 +55,13 @@ Evaluation evaluation(const Problem& problem, const EngineOptions& options, cons
 bool agrees_or_refuses(const Problem& problem, const Point& point) {
   Evaluation exact;
   try {
-    EngineOptions options = options_of("factorised");
+    EngineOptions options = options_of(EngineName::factorised);
     options.tolerance = 1e-3;
     exact = evaluation(problem, options, point);
   } catch (const Error&) {
     return false;
   }
-  const Evaluation sampled = evaluation(problem, options_of("mc", 20'000), point);
+  const Evaluation sampled = evaluation(problem, options_of(EngineName::mc, 20'000), point);
   EXPECT_NEAR(exact.loss, sampled.loss, exact.loss_error + 5 * sampled.loss_error + 3e-4);
   return true;
 }
@@ -70,11 +69,11 @@ bool agrees_or_refuses(const Problem& problem, const Point& point) {
 TEST(FactorisedExtremes, CommonShiftOfBChangesNothing) {
   const Problem problem(flipping("b-softmax", 4, 2, 2));
   const Point plain = point_of({1, 0.5, 1, -0.5}, 1, {0.3, -0.2});
-  const Evaluation expected = evaluation(problem, options_of("factorised"), plain);
+  const Evaluation expected = evaluation(problem, options_of(EngineName::factorised), plain);
   for (const double shift : {-3000.0, -800.0, 650.0, 800.0, 1e6}) {
     Point shifted = plain;
     shifted.b.array() += shift;
-    const Evaluation found = evaluation(problem, options_of("factorised"), shifted);
+    const Evaluation found = evaluation(problem, options_of(EngineName::factorised), shifted);
     EXPECT_NEAR(found.loss, expected.loss, 1e-9) << shift;
     EXPECT_LT((found.grad.m - expected.grad.m).cwiseAbs().maxCoeff(), 1e-8) << shift;
     EXPECT_LT(found.loss_error, 1e-6);
@@ -85,7 +84,7 @@ TEST(FactorisedExtremes, SeparatedComponents) {
   // One head sees theta clearly and wins: no loss is left.
   const Problem clear(flipping("b-softmax", 4, 2500, 0));
   const Evaluation none =
-      evaluation(clear, options_of("factorised"), point_of({20, 0, 20, 0}, 0, {0, 0}));
+      evaluation(clear, options_of(EngineName::factorised), point_of({20, 0, 20, 0}, 0, {0, 0}));
   EXPECT_NEAR(none.loss, 0, 1e-6);
   EXPECT_LT(none.loss_error, 1e-6);
 
@@ -117,7 +116,7 @@ TEST(FactorisedExtremes, TooLargeIsRefused) {
     for (const double size : {1e4, 1e10, 1e100, 1e200}) {
       const Problem problem(flipping(activation, 4, 2, 2));
       const Point point = point_of({size, 0, 0, size}, 1, {0, 0});
-      EXPECT_THROW(evaluation(problem, options_of("factorised"), point), Error) << size;
+      EXPECT_THROW(evaluation(problem, options_of(EngineName::factorised), point), Error) << size;
     }
   }
 }
@@ -126,10 +125,10 @@ TEST(FactorisedExtremes, NothingThatIsNotFinite) {
   const Problem problem(flipping("softmax-1", 4, 2, 2));
   Point point = point_of({1, 0.5, 1, -0.5}, 1, {0, 0});
   point.v = 1e200;
-  for (const std::string engine : {"factorised", "qmc", "mc"}) {
-    EXPECT_THROW(evaluation(problem, options_of(engine), point), NotFinite) << engine;
+  for (const EngineName engine : {EngineName::factorised, EngineName::qmc, EngineName::mc}) {
+    EXPECT_THROW(evaluation(problem, options_of(engine), point), NotFinite) << to_string(engine);
   }
-  EngineOptions options = options_of("auto");
+  EngineOptions options = options_of(EngineName::automatic);
   EXPECT_THROW(make_engine(problem, options, {&point, false}), Error);
 }
 
@@ -139,7 +138,7 @@ TEST(FactorisedExtremes, MisplacedNodesAreSeen) {
     const Problem problem(flipping(activation, 5, 2, 2));
     const auto& prior = dynamic_cast<const GaussianMixture&>(problem.prior());
     const SignalComponents signal(prior);
-    const Workers workers(1);
+    const Workers workers;
     const Factorisation kind = problem.activation().info().factorisation;
     const QuadratureProblem shape{5,       2,        kind == Factorisation::heads_with_sink,
                                   &signal, &workers, factorised::kMostWork};

@@ -102,10 +102,10 @@ std::string Factorised::why_not(const Problem& problem) {
   return "";
 }
 
-Factorised::Factorised(const Problem& problem, const EngineOptions& options)
+Factorised::Factorised(const Problem& problem, const EngineOptions& options, const Context& context)
     : Engine(problem),
       tolerance_(options.tolerance),
-      workers_(options.threads, options.go_on),
+      workers_(context),
       signal_(mixture(this->problem())),
       shape_{problem.L(),
              problem.H(),

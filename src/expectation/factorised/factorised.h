@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/parallel.h"
+#include "core/workers.h"
 #include "expectation/engine.h"
 #include "expectation/factorised/quadrature.h"
 
@@ -26,7 +26,7 @@ namespace headflow {
 class Factorised final : public Engine {
  public:
   /// Throws OptionError if `why_not` has something to say.
-  Factorised(const Problem& problem, const EngineOptions& options);
+  Factorised(const Problem& problem, const EngineOptions& options, const Context& context = {});
 
   /// Empty if the engine can do this problem, else the reason.
   static std::string why_not(const Problem& problem);

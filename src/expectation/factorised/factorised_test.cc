@@ -14,11 +14,10 @@ namespace {
 
 bool whole() { return testing::effort() == testing::Effort::full; }
 
-Factorised make(const Problem& problem, double tolerance, int threads = 1) {
+Factorised make(const Problem& problem, double tolerance) {
   EngineOptions options;
-  options.engine = "factorised";
+  options.engine = EngineName::factorised;
   options.tolerance = tolerance;
-  options.threads = threads;
   return {problem, options};
 }
 
@@ -238,7 +237,6 @@ TEST(Auto, SaysWhenNothingMeetsTheTolerance) {
   if (testing::effort() == testing::Effort::sanitized)
     GTEST_SKIP() << "minutes with sanitizers, and the code of other tests";
   EngineOptions options;
-  options.threads = 1;
   options.tolerance = 1e-9;
   const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 6, 2));
   const Point point = testing::random_point(6, 2, 3, 1.0);
@@ -251,7 +249,6 @@ TEST(Auto, SaysWhenNothingMeetsTheTolerance) {
 
 TEST(Auto, TakesTheCheapestThatMeetsTheTolerance) {
   EngineOptions options;
-  options.threads = 1;
   const auto chosen = [&](const char* activation, int H, double tolerance, std::int64_t samples,
                           bool second_moment) {
     const Problem problem(testing::problem_options(activation, "flipping", 4, H, 2));

@@ -23,9 +23,9 @@ using testing::effort;
 constexpr double kStep = 5e-3, kClose = 1e-7, kSymmetric = 1e-8;
 
 Factorised make_factorised(const Problem& problem, int threads = 1, double tolerance = 1e-10) {
-  EngineOptions options = testing::engine_options(0, 1, threads);
+  EngineOptions options = testing::engine_options(0, 1);
   options.tolerance = tolerance;
-  return {problem, options};
+  return {problem, options, Context::threads(threads)};
 }
 
 Point as_point(const Point& shape, const Vector& x) {

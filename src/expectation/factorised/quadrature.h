@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "core/parallel.h"
+#include "core/workers.h"
 #include "expectation/factorised/dual.h"
 #include "expectation/factorised/token_laws.h"
 
