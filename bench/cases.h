@@ -34,8 +34,8 @@ inline Problem make_problem(const Case& c, const std::string& activation) {
 
 /// m of full rank with rows of norm 1, R = identity + small noise, b = 0, v = 1: a point in
 /// mid-training, by a formula that any language can repeat. R is multiplied by `size`.
-inline Point make_point(const Case& c, double size = 1.0) {
-  Point point = Point::zero(c.H, c.F);
+inline Point make_point(const Case& c, const std::string& activation, double size = 1.0) {
+  Point point = make_problem(c, activation).start_point();
   for (int h = 0; h < c.H; ++h) {
     for (int f = 0; f < c.F; ++f) point.m(h, f) = std::cos(1.0 + std::pow(h + 2 * f, 2));
     point.m.row(h).normalize();
@@ -43,7 +43,6 @@ inline Point make_point(const Case& c, double size = 1.0) {
       point.R(h, k) = size * ((h == k ? 1.0 : 0.0) + 0.1 * std::sin(1.0 + 2.0 * h + 3.0 * k));
     }
   }
-  point.v = 1.0;
   return point;
 }
 

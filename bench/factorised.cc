@@ -23,7 +23,7 @@ struct Setting {
   double size;
 
   Problem problem() const { return make_problem(c, activation); }
-  Point point() const { return make_point(c, size); }
+  Point point() const { return make_point(c, activation, size); }
   std::string name() const { return fmt::format("{}/{}/R{:g}", c.name(), activation, size); }
 };
 
@@ -31,13 +31,10 @@ std::unique_ptr<Engine> factorised(const Setting& setting, double tolerance) {
   return make_engine(setting.problem(), {.engine = EngineName::factorised, .tolerance = tolerance});
 }
 
-double largest_entry(const Point& x) {
-  return std::max({x.m.cwiseAbs().maxCoeff(), x.R.cwiseAbs().maxCoeff(), x.b.cwiseAbs().maxCoeff(),
-                   std::abs(x.v)});
-}
+double largest_entry(const Point& x) { return x.packed().cwiseAbs().maxCoeff(); }
 
 double largest_difference(const Point& a, const Point& b) {
-  return largest_entry({a.m - b.m, a.R - b.R, a.b - b.b, a.v - b.v});
+  return (a.packed() - b.packed()).cwiseAbs().maxCoeff();
 }
 
 /// Times evaluations at the setting's point; the engine has its samples or nodes before.
@@ -66,7 +63,7 @@ void hessian(benchmark::State& state, const Setting& setting, double tolerance) 
   engine->hessian_product(point, direction, out);
   for (auto _ : state) {
     engine->hessian_product(point, direction, out);
-    benchmark::DoNotOptimize(out.v);
+    benchmark::DoNotOptimize(out.m.data());
   }
 }
 
@@ -110,14 +107,16 @@ void work_error(benchmark::State& state, const Setting& setting, const EngineOpt
 }
 
 /// Not a timing: the gradient, for peers to compare with, numbered along the rows of [m R], then b
-/// and v.
+/// and v: zeros if there are none, as in the peers.
 void exact_gradient(benchmark::State& state, const Setting& setting) {
   for (auto _ : state) {
     const Point grad = reference(setting).grad;
-    Vector flat(grad.size());
     Matrix both(grad.heads(), grad.features() + grad.heads());
     both << grad.m, grad.R;
-    flat << both.reshaped<Eigen::RowMajor>(), grad.b, grad.v;
+    Vector flat = Vector::Zero(both.size() + grad.heads() + 1);
+    flat.head(both.size()) = both.reshaped<Eigen::RowMajor>();
+    if (grad.blocks.has("b")) flat.segment(both.size(), grad.heads()) = grad["b"];
+    if (grad.blocks.has("v")) flat.tail(1) = grad["v"];
     for (Eigen::Index i = 0; i < flat.size(); ++i) {
       state.counters[fmt::format("gradient_{}", i)] = flat[i];
     }

@@ -17,7 +17,7 @@ void loss_gradient(benchmark::State& state, const Case& c, const std::string& ac
                    const EngineOptions& options, int threads) {
   const auto engine =
       make_engine(make_problem(c, activation), options, {}, Context::threads(threads));
-  const Point point = make_point(c);
+  const Point point = make_point(c, activation);
   Evaluation out;
   for (auto _ : state) {
     engine->evaluate(point, {}, out);
@@ -42,7 +42,7 @@ void standard_error(benchmark::State& state, const Case& c, const std::string& a
                     const EngineOptions& options) {
   constexpr int draws = 16;
   const auto engine = make_engine(make_problem(c, activation), options);
-  const Point point = make_point(c);
+  const Point point = make_point(c, activation);
   struct Sum {
     double value = 0, variance = 0;
     void add(double x, double error) {

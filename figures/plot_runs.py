@@ -69,19 +69,28 @@ def draw_first_run(axes, data):
     axes.set_aspect("equal", adjustable="datalim")  # the panel keeps its size
 
 
+def parameters_of(data):
+    """What the activation trains besides m and R, where it varies. Files of before format 3 have b and v always."""
+    blocks = {name: data[name] for name in data.data_vars if data[name].attrs.get("role") == "parameter" or name in ("b", "v")}
+    return {name: block for name, block in blocks.items() if np.ptp(block.values) > 0}
+
+
 def panels_of(data):
     """Functions that draw everything that varies; data has the dimension run."""
-    m, b, v = data.m.values, data.b.values, data.v.values
+    m = data.m.values
     yield draw_loss
     for f in range(min(data.sizes["feature"], MOST_FEATURES)):
         yield lambda axes, data, f=f: draw_per_head(axes, data, m[:, :, :, f], overlap(f + 1, definition=True))
     if data.sizes["feature"] >= 2:
         yield draw_first_run
     yield lambda axes, data: draw_per_head(axes, data, np.linalg.norm(data.R.values, axis=-1), r"$|R_h|$, orthogonal part")
-    if np.ptp(b) > 0:
-        yield lambda axes, data: draw_per_head(axes, data, b, "bias $b_h$")
-    if np.ptp(v) > 0:
-        yield lambda axes, data: (over_time(axes, data, v, None, line_look(0)), axes.set_ylabel("scale $v$"))
+    for name, block in parameters_of(data).items():
+        if block.dims[2:] == ("attention_head",):
+            label = f"{block.attrs.get('long_name', '')} ${name}_h$"
+            yield lambda axes, data, block=block, label=label: draw_per_head(axes, data, block.values, label)
+        elif block.dims[2:] == ():
+            label = f"{block.attrs.get('long_name', '')} ${name}$"
+            yield lambda axes, data, block=block, label=label: (over_time(axes, data, block.values, None, line_look(0)), axes.set_ylabel(label))
     if "gradient_norm" in data:
         yield lambda axes, data: (over_time(axes, data, data.gradient_norm.values, None, line_look(0)), axes.set_yscale("log"),
                                   axes.set_ylabel(r"$\|\nabla E\|$"))

@@ -8,28 +8,10 @@
 namespace headflow {
 
 Matrix attention_of(const Problem& problem, const Point& point, const Matrix& scores) {
-  const auto H = scores.rows();
-  Matrix out = scores;
-  switch (problem.activation().info().factorisation) {
-    case Factorisation::heads:
-    case Factorisation::heads_with_sink: {
-      const bool sink = problem.activation().info().trains_b;
-      for (Eigen::Index h = 0; h < H; ++h) {
-        const double largest = std::max(scores.row(h).maxCoeff(), sink ? point.b[h] : -HUGE_VAL);
-        out.row(h) = (scores.row(h).array() - largest).exp();
-        const double rest = sink ? std::exp(point.b[h] - largest) : 0.0;
-        out.row(h) *= (sink ? point.v : 1.0) / (rest + out.row(h).sum());
-      }
-      return out;
-    }
-    case Factorisation::joint: {
-      out.colwise() += point.b;
-      out = (out.array() - out.maxCoeff()).exp();
-      return out * (static_cast<double>(H) / out.sum());
-    }
-    case Factorisation::none: break;
-  }
-  throw Error(fmt::format("no attention map for {}", problem.activation().info().name));
+  Matrix out(scores.rows(), scores.cols());
+  const Sizes sizes{static_cast<int>(scores.cols()), static_cast<int>(scores.rows()), problem.F()};
+  problem.activation().attention(sizes, scores.data(), point.blocks.data(), out.data());
+  return out;
 }
 
 std::vector<AttentionMap> attention_maps(const Problem& problem, const Point& point, int sequences,

@@ -16,8 +16,7 @@ struct AttentionMap {
   Vector mean;       ///< L: (1/H) sum over heads, what the output is made of
 };
 
-/// sigma(chi, b, v; h) of each head, for scores chi (H x L). Throws Error for an activation without
-/// a closed form here.
+/// sigma(chi, parameters; h) of each head, for scores chi (H x L).
 Matrix attention_of(const Problem& problem, const Point& point, const Matrix& scores);
 
 /// Sequences number 0, 1, ... of a seed: chi*_l ~ N(delta theta, I), chi = m chi* + R xi.

@@ -14,7 +14,7 @@ TEST(Attention, MapsGiveTheLoss) {
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
     SCOPED_TRACE(activation);
     const Problem problem(testing::problem_options(activation, "flipping", 4, 3, 2));
-    const Point point = testing::random_point(3, 2, 5);
+    const Point point = testing::random_point(problem, 5);
     constexpr int kSequences = 40'000;
     double sum = 0, square = 0;
     for (const AttentionMap& map : attention_maps(problem, point, kSequences, 7)) {
@@ -33,12 +33,12 @@ TEST(Attention, MapsGiveTheLoss) {
 
 TEST(Attention, HugeScoresAreFine) {
   const Problem problem(testing::problem_options("softmax-1", "flipping", 3, 2, 2));
-  Point point = testing::random_point(2, 2, 1);
+  Point point = testing::random_point(problem, 1);
   Matrix scores(2, 3);
   scores << 2000, 0, -2000, -3000, -3000, -3000;
   const Matrix map = attention_of(problem, point, scores);
   EXPECT_TRUE(map.allFinite());
-  EXPECT_NEAR(map(0, 0), point.v, 1e-12);
+  EXPECT_NEAR(map(0, 0), point["v"][0], 1e-12);
   EXPECT_NEAR(map.row(1).sum(), 0, 1e-12);
 }
 

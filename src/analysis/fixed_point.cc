@@ -25,15 +25,9 @@ constexpr double kManySamples = 5e6;      // of one evaluation of the flow, B-so
 constexpr double kLoosest = 1e-3;         // tolerance of the flow
 constexpr double kLongestTime = FixedPointOptions().longest_time;
 
-Vector packed(const Point& point) {
-  Vector out(point.size());
-  point.pack(out.data());
-  return out;
-}
-
 /// The gradient in the Hessian's coordinates.
 Vector restricted(const Hessian& h, const Point& grad) {
-  const Vector all = packed(grad);
+  const Vector all = grad.packed();
   Vector out(static_cast<Eigen::Index>(h.coordinates.size()));
   for (Eigen::Index i = 0; i < out.size(); ++i) {
     out[i] = all[h.coordinates[static_cast<std::size_t>(i)]];
@@ -59,10 +53,10 @@ struct Place {
 
 void look(Engine& engine, Place& place) {
   engine.evaluate(place.point, {.gradient_error = true}, place.e);
-  // Differences miss what B-softmax's nodes do not see at R = 0; its exact products are cheap.
-  const bool joint = engine.problem().activation().info().factorisation == Factorisation::joint;
-  place.curvature = hessian(engine, place.point,
-                            joint ? SecondDerivatives::best : SecondDerivatives::differences);
+  // Differences miss what nodes do not see at R = 0.
+  place.curvature = hessian(
+      engine, place.point,
+      engine.has_cheap_products() ? SecondDerivatives::best : SecondDerivatives::differences);
   place.symmetries =
       symmetry_directions(engine.problem(), place.point, place.curvature.coordinates);
   double error = engine.tolerance();
@@ -93,7 +87,7 @@ Vector newton_step(const Place& place, double target, double longest) {
 }
 
 Point moved(const Hessian& h, const Point& point, const Vector& step) {
-  Vector all = packed(point);
+  Vector all = point.packed();
   for (Eigen::Index i = 0; i < step.size(); ++i) {
     all[h.coordinates[static_cast<std::size_t>(i)]] += step[i];
   }
@@ -114,13 +108,11 @@ double least_curvature_of_R(const Place& place) {
   return SymmetricEigen(S).eigenvalues()[0];
 }
 
-/// Coordinates in which a way is measured. A bias on its way to minus infinity (a sink or a head
-/// that is no longer used) leads nowhere else: e^b vanishes, and the loss with it changes no more.
-Vector travelled(const Point& point, bool joint) {
+/// Coordinates in which a way is measured.
+Vector travelled(const Problem& problem, const Point& point) {
   Point out = point;
-  if (joint) out.b.array() -= out.b.maxCoeff();
-  out.b = out.b.array().exp().log1p();
-  return packed(out);
+  out.blocks.values() = problem.activation().travelled(point.blocks);
+  return out.packed();
 }
 
 /// Newton's method until the gradient is below `target`, with a new Hessian only where the last one
@@ -128,8 +120,7 @@ Vector travelled(const Point& point, bool joint) {
 /// negative eigenvalue, and not far: the flow would go there, too. False if that fails.
 bool newton(Engine& engine, Place& place, double target, bool to_saddle,
             std::int64_t& evaluations) {
-  const bool joint = engine.problem().activation().info().factorisation == Factorisation::joint;
-  const Vector origin = travelled(place.point, joint);
+  const Vector origin = travelled(engine.problem(), place.point);
   double longest = kLongestStep;
   bool fresh = true;
   for (int step = 0; step < kMostNewton; ++step) {
@@ -143,7 +134,8 @@ bool newton(Engine& engine, Place& place, double target, bool to_saddle,
     Place there = place;
     const Vector way = newton_step(place, target, longest);
     there.point = moved(place.curvature, place.point, way);
-    if (!to_saddle && (travelled(there.point, joint) - origin).norm() > kFurthest) return false;
+    if (!to_saddle && (travelled(engine.problem(), there.point) - origin).norm() > kFurthest)
+      return false;
     engine.follow(there.point);
     engine.evaluate(there.point, {.loss_error = false}, there.e);
     ++evaluations;
@@ -225,7 +217,7 @@ class Search {
         continue;
       }
       if (outcome == FlowOutcome::diverged) ++failures;
-      if (packed(point_).cwiseAbs().maxCoeff() > kTooLarge) break;
+      if (point_.packed().cwiseAbs().maxCoeff() > kTooLarge) break;
       const bool last = out_.time >= options_.longest_time || gradient < kLeastGradient ||
                         saddles == kMostSaddles;
       double escape = 0;
@@ -253,8 +245,6 @@ class Search {
     return make_engine(problem_, options, {&point_, false}, context_);
   }
 
-  bool joint() const { return problem_.activation().info().factorisation == Factorisation::joint; }
-
   /// The flow, from where it was; not beyond `time`, and until the gradient is that small.
   FlowOutcome follow(Engine& engine, double time, double gradient) {
     FlowOptions flow;
@@ -266,7 +256,7 @@ class Search {
     flow.time = std::max(1.0, time);
     flow.gradient_tolerance = gradient;
     Trajectory trajectory;
-    const bool may_loosen = joint() && !engine.sampled() && engine.tolerance() < kLoosest &&
+    const bool may_loosen = engine.cost_may_explode() && engine.tolerance() < kLoosest &&
                             gradient >= options_.flow_gradient;
     const auto watch = std::make_shared<FlowWatch>(context_, out_.time, out_.evaluations);
     if (may_loosen) watch->watch_cost(engine);
@@ -335,7 +325,7 @@ class Search {
   /// R decays where the loss is curved upwards along it, so that it need not be followed: looks at
   /// the point without R. Without it the Hessian is cheap, and B-softmax's nodes are few.
   bool without_R(Engine& engine, Place& place) const {
-    if (point_.R.norm() > kSmallR) return false;
+    if (point_.R.norm() > kSmallR || !problem_.trains("m") || !problem_.trains("R")) return false;
     engine.adapt(place.point);
     engine.evaluate(place.point, {.loss_error = false}, place.e);
     const double before = place.e.loss;
@@ -354,7 +344,7 @@ class Search {
     out_.loss_error = place.e.loss_error;
     out_.gradient_norm = place.gradient().norm();
     out_.converged = out_.gradient_norm < options_.gradient;
-    out_.newton_distance = (packed(place.point) - packed(point_)).norm();
+    out_.newton_distance = (place.point.packed() - point_.packed()).norm();
     out_.eigenvalues = place.curvature.eigenvalues;
     out_.error = place.zero;
     const int index = place.index(), symmetries = static_cast<int>(place.symmetries.cols());
@@ -368,8 +358,7 @@ class Search {
     int unused = 0;
     for (int h = 0; h < place.point.heads(); ++h) {
       const bool small = place.point.m.row(h).norm() < 1e-6 && place.point.R.row(h).norm() < 1e-6;
-      const bool silent = joint() && place.point.b[h] < place.point.b.maxCoeff() - 20;
-      unused += small || silent;
+      unused += small || problem_.activation().silent(place.point.blocks, h);
     }
     out_.unused_heads = unused;
     out_.message = fmt::format(
@@ -394,7 +383,7 @@ class Search {
 
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
                             const FixedPointOptions& options, const Context& context) {
-  check_unknowns(start.heads(), start.features(), "the search for a fixed point");
+  check_unknowns(problem, "the search for a fixed point");
   return Search(problem, engine, options, context).run(start);
 }
 
@@ -409,8 +398,11 @@ Point unspecialised_end(const Problem& problem, const EngineOptions& engine, dou
   const Point end = find_fixed_point(alone, engine, start, {}, context).point;
   if (!context.goes_on()) throw Interrupted();
   out.m = Vector::Ones(problem.H()) * end.m;
-  out.b.setConstant(end.b[0]);
-  out.v = end.v;
+  for (const BlockLayout::Entry& e : out.blocks.entries()) {  // the same for all heads
+    const auto of_one = end.blocks[e.info.name];
+    auto of_all = out.blocks[e.info.name];
+    for (Eigen::Index i = 0; i < of_all.size(); ++i) of_all[i] = of_one[i % of_one.size()];
+  }
   return out;
 }
 

@@ -71,9 +71,8 @@ TEST(FixedPoint, WithMoreHeadsThanNeeded) {
 // difference between them grows, and the flow leaves.
 TEST(FixedPoint, SaddlesAreRecognised) {
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
-  Point equal = Point::zero(2, 2);
+  Point equal = problem.zero_point();
   equal.m.col(0).setConstant(0.3);
-  equal.v = 1;
   const FixedPoint saddle = find_fixed_point(problem, one_thread(), equal, {});
   EXPECT_TRUE(saddle.converged) << saddle.message;
   EXPECT_EQ(saddle.index, 1);
@@ -91,8 +90,7 @@ TEST(FixedPoint, SaddlesAreRecognised) {
 // Without a mean of the prior nothing moves m = R = 0: a saddle with heads that are not used.
 TEST(FixedPoint, UnusedHeads) {
   const Problem problem(testing::problem_options("softmax", "gaussian", 4, 2, 1));
-  Point start = Point::zero(2, 1);
-  start.v = 1;
+  const Point start = problem.zero_point();
   const FixedPoint found = find_fixed_point(problem, one_thread(), start, {});
   EXPECT_TRUE(found.converged) << found.message;
   EXPECT_EQ(found.unused_heads, 2);

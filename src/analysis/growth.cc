@@ -5,14 +5,14 @@
 namespace headflow {
 
 Matrix growth_block(Engine& engine, const Vector& u) {
-  const int H = engine.problem().H(), F = engine.problem().F();
-  Point point = Point::zero(H, F);
-  point.v = 1;
+  const int H = engine.problem().H();
+  Point point = engine.problem().start_point();
+  point.R.setZero();
   point.m.col(0) = u;
   engine.adapt(point);
   Matrix out(H, H);
   for (int h = 0; h < H; ++h) {
-    Point direction = Point::zero(H, F), product;
+    Point direction = Point::zero_like(point), product;
     direction.m(h, 1) = 1;
     engine.hessian_product(point, direction, product);
     out.col(h) = product.m.col(1);

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "dynamics/integrator.h"
 
 namespace headflow {
 
 Point Hessian::mode(Eigen::Index k) const {
-  Point out = Point::zero(heads, features);
+  Point out = Point::zero_like(shape);
   Vector all = Vector::Zero(out.size());
   for (std::size_t i = 0; i < coordinates.size(); ++i) {
     all[coordinates[i]] = eigenvectors(static_cast<Eigen::Index>(i), k);
@@ -21,18 +20,19 @@ Point Hessian::mode(Eigen::Index k) const {
 }
 
 Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
-  check_unknowns(point.heads(), point.features(), "the Hessian");
-  const ActivationInfo& info = engine.problem().activation().info();
+  check_unknowns(engine.problem(), "the Hessian");
   Hessian out;
-  out.heads = point.heads();
-  out.features = point.features();
+  out.shape = Point::zero_like(point);
   const Eigen::Index weights = point.m.size() + point.R.size();
-  out.coordinates.resize(static_cast<std::size_t>(weights));
-  std::iota(out.coordinates.begin(), out.coordinates.end(), Eigen::Index{0});
-  for (Eigen::Index h = 0; info.trains_b && h < point.heads(); ++h) {
-    out.coordinates.push_back(weights + h);
+  const auto add = [&](const std::string& name, Eigen::Index first, Eigen::Index size) {
+    if (!engine.problem().trains(name)) return;
+    for (Eigen::Index i = first; i < first + size; ++i) out.coordinates.push_back(i);
+  };
+  add("m", 0, point.m.size());
+  add("R", point.m.size(), point.R.size());
+  for (const BlockLayout::Entry& e : point.blocks.entries()) {
+    add(e.info.name, weights + e.offset, e.size);
   }
-  if (info.trains_v) out.coordinates.push_back(point.size() - 1);
 
   const auto n = static_cast<Eigen::Index>(out.coordinates.size());
   Matrix raw = Matrix::Zero(n, n);
@@ -50,15 +50,15 @@ Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
   };
   // grad_R E = 2 S R with S a function of R R^T: at R = 0 the columns of R part from each other and
   // from all else, and are alike, so that one of them tells all.
-  const bool without_R = point.R.isZero(0.0);
+  const bool without_R = point.R.isZero(0.0) && engine.problem().trains("R");
   const Eigen::Index H = point.heads(), first_R = point.m.size();
+  const Eigen::Index at_R = engine.problem().trains("m") ? first_R : 0;  // among the coordinates
   for (Eigen::Index i = 0; i < n; ++i) {
-    if (without_R && i >= first_R && i < weights) {
-      if ((i - first_R) % H != 0) continue;
+    if (without_R && i >= at_R && i < at_R + point.R.size()) {
+      if ((i - at_R) % H != 0) continue;
       multiply(i);
       for (Eigen::Index h = 0; h < H; ++h) {
-        for (Eigen::Index k = 0; k < H; ++k)
-          raw(i + k, first_R + h * H + k) = flat[first_R + h * H];
+        for (Eigen::Index k = 0; k < H; ++k) raw(i + k, at_R + h * H + k) = flat[first_R + h * H];
       }
       continue;
     }
@@ -77,24 +77,39 @@ Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
 
 ModeShape mode_shape(const std::vector<Point>& modes) {
   ModeShape out;
-  double total = 0, H = 1, along_m = 0, along_R = 0, along_b = 0;
+  const double H = modes[0].heads();
+  double total = 0, along_m = 0, along_R = 0;
+  const auto& entries = modes[0].blocks.entries();
+  std::vector<double> along(entries.size(), 0.0);
+  for (const BlockLayout::Entry& e : entries) out.blocks.emplace_back(e.info.name, 0.0);
   Matrix G = Matrix::Zero(modes[0].features(), modes[0].features());
   for (const Point& mode : modes) {
-    H = mode.heads();
     total += mode.norm() * mode.norm();
     out.m += mode.m.squaredNorm();
     out.R += mode.R.squaredNorm();
-    out.b += mode.b.squaredNorm();
-    out.v += mode.v * mode.v;
     along_m += mode.m.colwise().sum().squaredNorm() / H;
     along_R += mode.R.colwise().sum().squaredNorm() / H;
-    along_b += mode.b.sum() * mode.b.sum() / H;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const auto values = mode.blocks[entries[i].info.name];
+      out.blocks[i].second += values.squaredNorm();
+      along[i] += values.sum() * values.sum() / H;
+    }
     G += mode.m.transpose() * mode.m;
   }
-  if (out.m >= std::max(out.R, out.b)) {
-    out.along = out.m > 0 ? along_m / out.m : 0;
-  } else {
-    out.along = out.R >= out.b ? along_R / out.R : along_b / out.b;
+  double largest = out.m;
+  out.along = out.m > 0 ? along_m / out.m : 0;
+  const auto consider = [&](double share, double alike) {
+    if (share <= largest) return;
+    largest = share;
+    out.along = alike / share;
+  };
+  consider(out.R, along_R);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].per_head()) {
+      consider(out.blocks[i].second, along[i]);
+    } else {
+      out.global += out.blocks[i].second / total;
+    }
   }
   if (out.m > 1e-12 * total) {
     const SymmetricEigen solver(G);
@@ -105,22 +120,31 @@ ModeShape mode_shape(const std::vector<Point>& modes) {
     out.carried = solver.eigenvalues()[G.rows() - 1] / out.m;
     out.features = G.diagonal() / out.m;
   }
-  for (double* share : {&out.m, &out.R, &out.b, &out.v}) *share /= total;
+  out.m /= total;
+  out.R /= total;
+  for (auto& [name, share] : out.blocks) share /= total;
   return out;
+}
+
+double ModeShape::of_blocks() const {
+  double sum = 0;
+  for (const auto& [name, share] : blocks) sum += share;
+  return sum;
 }
 
 std::string ModeShape::text() const {
   constexpr double kMostly = 0.95, kLeast = 0.02;
-  const std::pair<double, const char*> parts[] = {{m, "m"}, {R, "R"}, {b, "b"}, {v, "v"}};
+  std::vector<std::pair<std::string, double>> parts = {{"m", m}, {"R", R}};
+  parts.insert(parts.end(), blocks.begin(), blocks.end());
   std::string out;
   int mixed = 0;
-  for (const auto& [share, name] : parts) mixed += share >= kLeast;
-  for (const auto& [share, name] : parts) {
+  for (const auto& [name, share] : parts) mixed += share >= kLeast;
+  for (const auto& [name, share] : parts) {
     if (share < kLeast) continue;
     out += out.empty() ? "" : " + ";
     out += mixed == 1 ? name : fmt::format("{:.0f} % {}", 100 * share, name);
   }
-  if (v <= kMostly) {
+  if (global <= kMostly) {
     out += along > kMostly       ? ", all heads alike"
            : along < 1 - kMostly ? ", across heads"
                                  : fmt::format(", {:.0f} % alike", 100 * along);
@@ -161,15 +185,15 @@ Matrix symmetry_directions(const Problem& problem, const Point& point,
   };
   for (int i = 0; i < H; ++i) {
     for (int j = 0; j < i; ++j) {  // R -> R (1 + A), A antisymmetric
-      Point turn = Point::zero(H, point.features());
+      Point turn = Point::zero_like(point);
       turn.R.col(i) = point.R.col(j);
       turn.R.col(j) = -point.R.col(i);
       add(turn);
     }
   }
-  if (problem.activation().info().factorisation == Factorisation::joint) {
-    Point shift = Point::zero(H, point.features());
-    shift.b.setOnes();
+  for (const Vector& direction : problem.activation().symmetries(*problem.layout())) {
+    Point shift = Point::zero_like(point);
+    shift.blocks.values() = direction;
     add(shift);
   }
   Matrix out(static_cast<Eigen::Index>(coordinates.size()),

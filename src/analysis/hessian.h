@@ -4,6 +4,7 @@
 // mean in the language of the model.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "expectation/engine.h"
@@ -16,7 +17,7 @@ struct Hessian {
   Matrix eigenvectors;                    ///< columns
   std::vector<Eigen::Index> coordinates;  ///< positions in a packed Point that are trained
   double asymmetry = 0;                   ///< largest |H - H^T| before it was made symmetric
-  int heads = 0, features = 0;
+  Point shape;                            ///< a point of the problem
 
   /// An eigenvector as a Point.
   Point mode(Eigen::Index k) const;
@@ -34,19 +35,23 @@ Hessian hessian(Engine& engine, const Point& point,
 
 /// Shares of the squared norm of one eigenvector, or of a space of them, which sum to 1.
 struct ModeShape {
-  double m = 0, R = 0, b = 0, v = 0;
-  double along = 0;    ///< of the larger of m, R and b: the part that is equal for all heads
+  double m = 0, R = 0;
+  std::vector<std::pair<std::string, double>> blocks;  ///< of each block of the activation
+  double along = 0;    ///< of the largest of m, R and blocks of heads: the part that is equal
+  double global = 0;   ///< share of blocks that are not one for each head
   Vector direction;    ///< unit vector of features that carries most of m; empty if m = 0
   double carried = 0;  ///< share of m that this direction carries
   Vector features;     ///< share of each feature in m; empty if m = 0
 
+  double of_blocks() const;  ///< share of all blocks
   std::string text() const;  ///< "m, across heads, feature 2"
 };
 ModeShape mode_shape(const std::vector<Point>& modes);
 inline ModeShape mode_shape(const Point& mode) { return mode_shape(std::vector{mode}); }
 
-/// Directions along which the loss does not change: rotations of the frame of R, and for B-softmax
-/// a common shift of the biases. Columns: an orthonormal basis, in a Hessian's coordinates.
+/// Directions along which the loss does not change: rotations of the frame of R, and what the
+/// activation knows of (for B-softmax a common shift of the biases). Columns: an orthonormal basis,
+/// in a Hessian's coordinates.
 Matrix symmetry_directions(const Problem& problem, const Point& point,
                            const std::vector<Eigen::Index>& coordinates);
 

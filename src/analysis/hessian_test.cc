@@ -28,7 +28,7 @@ TEST(Hessian, AgreesWithDifferencesOfGradients) {
     SCOPED_TRACE(activation);
     testing::Draw draw(3);
     const Problem problem(testing::random_options(activation, "full", 5, 2, 2, draw));
-    const Point point = testing::random_heads(2, 2, 0.7, 0.5, draw);
+    const Point point = testing::random_heads(problem, 0.7, 0.5, draw);
     const auto engine = factorised(problem, 1e-10, point);
     const Hessian h = hessian(*engine, point);
     EXPECT_LE(h.asymmetry, 1e-8);
@@ -83,7 +83,8 @@ TEST(Hessian, ClosedFormsAtTheOrigin) {
 }
 
 TEST(Hessian, ModesInWords) {
-  Point mode = Point::zero(3, 2);
+  const Problem problem(testing::problem_options("softmax-1", "flipping", 4, 3, 2));
+  Point mode = problem.zero_point();
   mode.m.col(1) << 1, -1, 0;
   EXPECT_EQ(mode_shape(mode).text(), "m, across heads, feature 2");
   mode.m << 1, 1, 1, 1, 1, 1;
@@ -93,7 +94,7 @@ TEST(Hessian, ModesInWords) {
   mode.R.row(1) << -1, 0, 0;
   EXPECT_EQ(mode_shape(mode).text(), "R, across heads");
   mode.R.setZero();
-  mode.v = 1;
+  mode["v"][0] = 1;
   EXPECT_EQ(mode_shape(mode).text(), "v");
 }
 
@@ -101,7 +102,7 @@ TEST(Hessian, ModesInWords) {
 TEST(Hessian, SymmetriesAreFlat) {
   testing::Draw draw(4);
   const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 3, 2));
-  const Point point = testing::random_heads(3, 2, 0.7, 0.8, draw);
+  const Point point = testing::random_heads(problem, 0.7, 0.8, draw);
   const auto engine = factorised(problem, 1e-8, point);
   const Hessian h = hessian(*engine, point);
   const Matrix flat = symmetry_directions(problem, point, h.coordinates);
@@ -125,13 +126,13 @@ TEST(Hessian, WithoutR) {
     SCOPED_TRACE(activation);
     testing::Draw draw(5);
     const Problem problem(testing::random_options(activation, "full", 5, 3, 2, draw));
-    Point point = testing::random_heads(3, 2, 0.7, 0.0, draw);
+    Point point = testing::random_heads(problem, 0.7, 0.0, draw);
     point.R.setZero();
     const Matrix at_zero = hessian(*factorised(problem, 1e-10, point), point).matrix;
     point.R(1, 1) = 1e-9;  // nothing, but every product is then taken
     const auto engine = factorised(problem, 1e-10, point);
     EXPECT_LE((hessian(*engine, point).matrix - at_zero).cwiseAbs().maxCoeff(), 1e-7);
-    if (problem.activation().info().factorisation == Factorisation::joint) continue;
+    if (std::holds_alternative<JointlyNormalised>(problem.activation().factorisation())) continue;
     const Matrix differences = hessian(*engine, point, SecondDerivatives::differences).matrix;
     EXPECT_LE((differences - at_zero).cwiseAbs().maxCoeff(), 1e-7);
   }

@@ -21,7 +21,7 @@ Point start_number(const Problem& problem, const MinimaOptions& options, int num
   const double size = kind == 1 ? 0.3 : kind == 2 ? 1.0 : kind == 3 ? 2.0 : 0.1;
   for (double& x : point.m.reshaped<Eigen::RowMajor>()) x = size * stream.normal();
   point.R *= 0.3 * stream.uniform();
-  const auto* mixture = dynamic_cast<const GaussianMixture*>(&problem.prior());
+  const auto* mixture = problem.prior().mixture();
   if (kind == 4 && mixture) {
     // As many different components as there are heads, in random order.
     std::vector<std::size_t> order(mixture->components().size());

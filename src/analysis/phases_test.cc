@@ -25,7 +25,7 @@ Trajectory two_heads() {
   Trajectory run;
   for (int i = 0; i <= 100; ++i) {
     const double t = 0.1 * i;
-    Point point = Point::zero(2, 2);
+    Point point{Matrix::Zero(2, 2), Matrix::Zero(2, 2), {}};
     point.m(0, 0) = t < 5 ? t : 10 - t - (t - 5);
     point.m(1, 0) = -t;
     point.m(0, 1) = t < 6 ? 0 : t - 6;

@@ -16,16 +16,14 @@ constexpr std::uint32_t kDraws = 4;  // of samples
 
 Point with_heads(const Point& point, const std::vector<int>& kept) {
   const auto n = static_cast<Eigen::Index>(kept.size());
-  Point out = Point::zero(static_cast<int>(n), point.features());
+  Point out{Matrix(n, point.features()), {}, point.blocks.of_heads(kept)};
   Matrix rows(n, point.R.cols());
   for (Eigen::Index i = 0; i < n; ++i) {
     const int h = kept[static_cast<std::size_t>(i)];
     out.m.row(i) = point.m.row(h);
-    out.b[i] = point.b[h];
     rows.row(i) = point.R.row(h);
   }
   out.R = positive_square_root(rows * rows.transpose());
-  out.v = point.v;
   return out;
 }
 

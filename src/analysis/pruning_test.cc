@@ -17,13 +17,15 @@ EngineOptions one_thread() {
 
 // Rescaled softmax is softmax with fewer heads: the mean over the heads left.
 TEST(Pruning, KeepsTheOverlapsOfTheHeadsLeft) {
-  const Point point = testing::random_point(4, 2, 3);
+  const Problem problem(testing::problem_options("softmax-1", "flipping", 5, 4, 2));
+  const Point point = testing::random_point(problem, 3);
   const Point left = with_heads(point, {0, 2, 3});
   const Matrix q = point.q();
   EXPECT_NEAR(left.q()(0, 1), q(0, 2), 1e-12);
   EXPECT_NEAR(left.q()(1, 2), q(2, 3), 1e-12);
   EXPECT_NEAR(left.q()(2, 2), q(3, 3), 1e-12);
-  EXPECT_EQ(left.b[1], point.b[2]);
+  EXPECT_EQ(left["b"][1], point["b"][2]);
+  EXPECT_EQ(left["v"], point["v"]);
   EXPECT_EQ(left.m.row(2), point.m.row(3));
 }
 
@@ -31,10 +33,9 @@ TEST(Pruning, KeepsTheOverlapsOfTheHeadsLeft) {
 // repetitions go first and for free, and every step is the best one there is.
 TEST(Pruning, RepeatedHeadsGoFirst) {
   const Problem problem(testing::problem_options("b-softmax", "flipping", 5, 4, 2));
-  Point point = Point::zero(4, 2);
+  Point point = problem.zero_point();
   const double a = std::sqrt(2.0);
   point.m << a, a, a, -a, a, a, a, -a;
-  point.v = 1;
   const std::vector<PruningStep> steps = prune(problem, point, one_thread());
   ASSERT_EQ(steps.size(), 4u);
   EXPECT_EQ(steps[0].removed, -1);

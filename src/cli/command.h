@@ -48,7 +48,7 @@ struct Command {
   const char* name;
   const char* summary;                ///< one line, in the list of commands
   const char* description;            ///< what it does, for --help
-  std::vector<std::string> sections;  ///< keys that are its flags: "run", or one, "flow.rtol"
+  std::vector<std::string> sections;  ///< keys that are its flags: "run", "flow.rtol", "flow.init*"
   bool takes_file;                    ///< a configuration file as positional argument
   const char* only;                   ///< help of --only, or null if there is none
   int (*run)(Invocation& call);

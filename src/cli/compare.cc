@@ -17,7 +17,7 @@ namespace headflow::cli {
 namespace {
 
 /// The theory's trajectory from where a run started, at the times of its records.
-Theory follow(const Invocation& call, LimitKind kind, const SgdRuns& runs) {
+Theory follow(const Invocation& call, const Problem& problem, LimitKind kind, const SgdRuns& runs) {
   const std::string name(to_string(kind));
   const Session& session = call.session;
   Theory out{name, {}, {}, "", ErrorKind::refinement};
@@ -27,8 +27,8 @@ Theory follow(const Invocation& call, LimitKind kind, const SgdRuns& runs) {
     const std::string label = fmt::format("{} [{}/{}]", name, run + 1, runs.recorded.size());
     const Watched context(call, label);
     const Limit limit =
-        make_limit(session.problem, session.engine, session.sgd, runs.recorded[run].front().state,
-                   steps, {kind, session.compare_rtol, session.compare_atol}, context);
+        make_limit(problem, session.engine, session.sgd, runs.recorded[run].front().state, steps,
+                   {kind, session.compare_rtol, session.compare_atol}, context);
     Trajectory trajectory;
     const FlowSummary summary =
         integrate_flow(*limit.engine, limit.start, limit.flow, trajectory, context);
@@ -80,7 +80,7 @@ int run_comparison(Invocation& call, const std::string& label) {
   if (runs.summary.outcome == "interrupted") return stopped();
   std::vector<Theory> theories;
   for (const LimitKind kind : kinds) {
-    theories.push_back(follow(call, kind, runs));
+    theories.push_back(follow(call, problem, kind, runs));
     if (interrupted()) return stopped();
   }
   runs.summary.seconds =

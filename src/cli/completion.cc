@@ -21,7 +21,7 @@ using Words = std::vector<std::string>;
 const std::map<std::string, Words>& values_of_keys() {
   static const std::map<std::string, Words> all = [] {
     Words activation_names, prior_names;
-    for (const Activation* a : activations()) activation_names.emplace_back(a->info().name);
+    for (const auto& a : activations()) activation_names.emplace_back(a->name());
     for (const PriorInfo* p : priors()) prior_names.emplace_back(p->name);
     std::map<std::string, Words> out{{"problem.activation", activation_names},
                                      {"problem.prior", prior_names},

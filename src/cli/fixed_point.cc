@@ -75,10 +75,22 @@ void print_point(const Problem& problem, const Point& in_frame) {
     fmt::print("  head {}: m", h + 1);
     for (const double x : shown.m.row(h)) fmt::print(" {:>11.7f}", x);
     fmt::print("   |R_h| {:.2g}", shown.R.row(h).norm());
-    if (problem.activation().info().trains_b) fmt::print("   b {:>11.7f}", shown.b[h]);
+    for (const BlockLayout::Entry& e : shown.blocks.entries()) {
+      if (!e.per_head()) continue;
+      const Eigen::Index row = e.size / problem.H();
+      fmt::print("   {}", e.info.name);
+      for (const double x : shown.blocks[e.info.name].segment(h * row, row)) {
+        fmt::print(" {:>11.7f}", x);
+      }
+    }
     fmt::print("\n");
   }
-  if (problem.activation().info().trains_v) fmt::print("  v {:.7f}\n", shown.v);
+  for (const BlockLayout::Entry& e : shown.blocks.entries()) {
+    if (e.per_head()) continue;
+    fmt::print("  {}", e.info.name);
+    for (const double x : shown.blocks[e.info.name]) fmt::print(" {:.7f}", x);
+    fmt::print("\n");
+  }
 }
 
 const Command& fixed_point_command() {
@@ -91,9 +103,8 @@ const Command& fixed_point_command() {
       "unstable it is. Directions along which the loss cannot change are recognised.\n\n"
       "example:\n"
       "  headflow fixed-point configs/flow.toml --seed 1 --json\n",
-      {"problem", "point", "flow.init", "flow.init_noise", "flow.init_from", "flow.init_run",
-       "flow.init_time", "flow.init_b", "flow.init_v", "flow.rtol", "flow.atol", "end.gradient",
-       "run", "program"},
+      {"problem", "point", "flow.init*", "flow.rtol", "flow.atol", "end.gradient", "run",
+       "program"},
       true,
       nullptr,
       run_fixed_point};

@@ -22,19 +22,28 @@ namespace {
 Point named_point(const Session& session, const Problem& problem, const Context& context) {
   const HessianAt at = session.hessian_at;
   if (at == HessianAt::point) return session.point.make(problem);
-  PointOptions only_b;
-  only_b.b = session.point.b;
-  const Vector b = only_b.make(problem).b;
-  const bool equal = (b.array() - b[0]).abs().maxCoeff() == 0;
-  if (!equal && (at == HessianAt::saddle || problem.activation().info().trains_v)) {
-    throw OptionError(
-        "point.b", parameter_text(*session.point.b),
-        fmt::format("must be equal for all heads at the {}; or use --at point", to_string(at)));
+  // Of [point], only the blocks count: where heads are equal, or what they start from.
+  PointOptions only_blocks;
+  only_blocks.blocks = session.point.blocks;
+  const Point given = only_blocks.make(problem);
+  const auto& entries = given.blocks.entries();
+  const bool of_heads = !entries.empty() && entries.front().per_head();
+  const double first = of_heads ? given.blocks.values()[0] : 0.0;
+  Point point = origin(problem, first);
+  if (of_heads) {
+    const std::string& name = entries.front().info.name;
+    const auto values = given.blocks[name];
+    const bool equal = (values.array() - first).abs().maxCoeff() == 0;
+    // With other blocks, attention is 1/L only if all heads are equal.
+    if (!equal && (at == HessianAt::saddle || entries.size() > 1)) {
+      throw OptionError(
+          "point." + name, parameter_text(Matrix(values.transpose())),
+          fmt::format("must be equal for all heads at the {}; or use --at point", to_string(at)));
+    }
+    point.blocks[name] = values;
   }
-  if (at == HessianAt::saddle) return unspecialised_end(problem, session.engine, b[0], context);
-  Point point = origin(problem, b[0]);
-  if (problem.activation().info().trains_b) point.b = b;
-  return point;
+  return at == HessianAt::saddle ? unspecialised_end(problem, session.engine, first, context)
+                                 : point;
 }
 
 struct Eigenspace {
@@ -61,7 +70,7 @@ std::vector<Eigenspace> rows_of(const Hessian& h, double error,
   }
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].shape = mode_shape(modes_of[i]);
   for (Eigenspace& row : rows) {
-    if (row.shape.b + row.shape.v > 0.5) continue;
+    if (row.shape.of_blocks() > 0.5) continue;
     for (const OriginMode& mode : modes) {
       const double distance = std::abs(mode.eigenvalue - row.eigenvalue);
       if (!row.closed_form || distance < std::abs(*row.closed_form - row.eigenvalue)) {
@@ -70,13 +79,6 @@ std::vector<Eigenspace> rows_of(const Hessian& h, double error,
     }
   }
   return rows;
-}
-
-/// Norm of the gradient in what the activation trains.
-double trained_norm(const Problem& problem, Point grad) {
-  if (!problem.activation().info().trains_b) grad.b.setZero();
-  if (!problem.activation().info().trains_v) grad.v = 0;
-  return grad.norm();
 }
 
 /// What is printed.
@@ -103,7 +105,7 @@ HessianResult compute(const Session& session, const Problem& problem, const Cont
   EngineOptions options = session.engine;
   options.tolerance = std::min(options.tolerance, 1e-8);
   HessianResult out;
-  check_unknowns(problem.H(), problem.F(), "the Hessian");
+  check_unknowns(problem, "the Hessian");
   out.point = named_point(session, problem, context);
   out.engine = make_engine(problem, options, {&out.point, false}, context);
   out.engine->adapt(out.point);
@@ -111,7 +113,8 @@ HessianResult compute(const Session& session, const Problem& problem, const Cont
   Evaluation e;
   out.engine->evaluate(out.point, {.loss_error = false}, e);
   out.loss = e.loss;
-  out.gradient_norm = trained_norm(problem, e.grad);
+  problem.freeze(e.grad);
+  out.gradient_norm = e.grad.norm();
   // The error: what a finer rule changes, or other samples do.
   const auto differs = [&](Engine& other) {
     return (hessian(other, out.point).matrix - out.h.matrix).cwiseAbs().maxCoeff();
@@ -130,20 +133,26 @@ HessianResult compute(const Session& session, const Problem& problem, const Cont
         "the Hessian is not finite here: the numbers of [problem] and [point] are too large for "
         "doubles");
   }
-  out.at_origin = is_origin(problem, out.point) && problem.frame().is_identity();
-  out.rows =
-      rows_of(out.h, out.error,
-              out.at_origin ? origin_modes(problem, out.point.b[0]) : std::vector<OriginMode>{});
+  const double first = out.point.blocks.size() > 0 ? out.point.blocks.values()[0] : 0.0;
+  out.at_origin = is_origin(problem, out.point) && problem.frame().is_identity() &&
+                  problem.activation().origin_constants(problem.sizes(), first);
+  out.rows = rows_of(out.h, out.error,
+                     out.at_origin ? origin_modes(problem, first) : std::vector<OriginMode>{});
+  return out;
+}
+
+nlohmann::ordered_json shares_json(const ModeShape& shape) {
+  nlohmann::ordered_json out = {{"m", shape.m}, {"R", shape.R}};
+  for (const auto& [name, share] : shape.blocks) out[name] = share;
   return out;
 }
 
 nlohmann::ordered_json eigenspace_json(const Eigenspace& row) {
-  nlohmann::ordered_json entry = {
-      {"eigenvalue", row.eigenvalue},
-      {"multiplicity", row.multiplicity},
-      {"mode", row.shape.text()},
-      {"shares", {{"m", row.shape.m}, {"R", row.shape.R}, {"b", row.shape.b}, {"v", row.shape.v}}},
-      {"alike", row.shape.along}};
+  nlohmann::ordered_json entry = {{"eigenvalue", row.eigenvalue},
+                                  {"multiplicity", row.multiplicity},
+                                  {"mode", row.shape.text()},
+                                  {"shares", shares_json(row.shape)},
+                                  {"alike", row.shape.along}};
   if (row.shape.direction.size() > 0) {
     entry["direction"] =
         std::vector<double>(row.shape.direction.begin(), row.shape.direction.end());
@@ -208,10 +217,10 @@ void print_text(const Problem& problem, const HessianResult& result, const std::
 int run_hessian(Invocation& call) {
   Session& session = call.session;
   const bool from_file = !session.flow.init_from.empty();
-  for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
-    if (!session.keys.origin(key).starts_with("--")) continue;
+  for (const Key& key : session.keys.all()) {
+    if (key.section != "point" || !session.keys.origin(key.full_name()).starts_with("--")) continue;
     if (session.hessian_at == HessianAt::point && !from_file) continue;
-    throw Error(fmt::format("{} is not used: the point is {}", key,
+    throw Error(fmt::format("{} is not used: the point is {}", key.full_name(),
                             session.hessian_at != HessianAt::point
                                 ? "hessian.at = " + in_quotes(session.hessian_at)
                                 : "that of flow.init_from"));

@@ -25,11 +25,21 @@ nlohmann::ordered_json to_json(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
+/// A number, or as many lists in each other as the block has axes.
+inline nlohmann::ordered_json to_json(const Blocks& blocks, const BlockLayout::Entry& entry) {
+  const auto values = blocks[entry.info.name];
+  if (entry.shape.empty()) return values[0];
+  if (entry.shape.size() == 1) return std::vector<double>(values.begin(), values.end());
+  const Eigen::Index rows = entry.shape[0];
+  return to_json(Matrix(Eigen::Map<const Matrix>(values.data(), rows, entry.size / rows)));
+}
+
 inline nlohmann::ordered_json to_json(const Point& point) {
-  return {{"m", to_json(point.m)},
-          {"R", to_json(point.R)},
-          {"b", std::vector<double>(point.b.begin(), point.b.end())},
-          {"v", point.v}};
+  nlohmann::ordered_json out = {{"m", to_json(point.m)}, {"R", to_json(point.R)}};
+  for (const BlockLayout::Entry& e : point.blocks.entries()) {
+    out[e.info.name] = to_json(point.blocks, e);
+  }
+  return out;
 }
 
 }  // namespace headflow::cli

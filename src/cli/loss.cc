@@ -33,10 +33,6 @@ std::string table(const char* name, const Matrix& value, const Matrix& error) {
   return text;
 }
 
-double largest(const Point& error) {
-  return std::max({error.m.maxCoeff(), error.R.maxCoeff(), error.b.maxCoeff(), error.v});
-}
-
 /// Samples that all but agree say nothing of what is rarer than they are.
 void note_unseen(const Engine& engine, const Evaluation& result, bool quiet) {
   constexpr double kUnseen = 3;  // times 1/N: a probability that N samples do not show
@@ -69,7 +65,7 @@ int run_loss(Invocation& call) {
         "the loss or its gradient is not finite here: the numbers of [problem] and [point] "
         "are too large for doubles");
   }
-  const double in_frame = largest(result.grad_error);  // what the engine was asked for
+  const double in_frame = result.grad_error.max();  // what the engine was asked for
   result.grad = problem.frame().leave_gradient(std::move(result.grad));
   result.grad_error = problem.frame().leave_gradient_error(std::move(result.grad_error));
   note_unused_samples(*engine, session, call.quiet);
@@ -110,13 +106,10 @@ int run_loss(Invocation& call) {
              result.loss_error, to_string(engine->error_kind()));
   fmt::print("gradient\n{}{}", table("m", result.grad.m, result.grad_error.m),
              table("R", result.grad.R, result.grad_error.R));
-  const ActivationInfo& info = problem.activation().info();
-  if (info.trains_b) {
-    fmt::print("{}", table("b", result.grad.b.transpose(), result.grad_error.b.transpose()));
-  }
-  if (info.trains_v) {
-    fmt::print("{}", table("v", Matrix::Constant(1, 1, result.grad.v),
-                           Matrix::Constant(1, 1, result.grad_error.v)));
+  for (const BlockLayout::Entry& e : result.grad.blocks.entries()) {
+    const std::string& name = e.info.name;
+    fmt::print("{}", table(name.c_str(), result.grad[name].transpose(),
+                           result.grad_error[name].transpose()));
   }
   if (!engine->reason().empty()) fmt::print("auto took {}\n", engine->reason());
   if (!engine->sampled()) {

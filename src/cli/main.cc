@@ -44,7 +44,9 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
   if (command.names) app.add_option("names", call.names, command.names)->type_name("NAME ...");
   for (const std::string& section : command.sections) {
     for (const Key& key : call.session.keys.all()) {
-      if (key.section != section && key.full_name() != section) continue;
+      const bool prefix = section.ends_with('*') &&
+                          key.full_name().starts_with(section.substr(0, section.size() - 1));
+      if (key.section != section && key.full_name() != section && !prefix) continue;
       auto flag = std::make_unique<Flag>(Flag{&key, nullptr, {}});
       std::string help = key.help;
       if (const std::string value = key.show(); !value.empty() && value != "\"\"") {

@@ -58,12 +58,13 @@ int run_minima(Invocation& call) {
         for (const double x : row) text += fmt::format("{}{:.2f}", text.empty() ? "" : " ", x);
         rows += fmt::format("{}({})", rows.empty() ? "" : " ", text);
       }
-      if (problem.activation().info().trains_b) {
+      for (const BlockLayout::Entry& e : point.blocks.entries()) {
         std::string text;
-        for (const double x : point.b) text += fmt::format("{}{:.2f}", text.empty() ? "" : " ", x);
-        rows += fmt::format("; b ({})", text);
+        for (const double x : point.blocks[e.info.name]) {
+          text += fmt::format("{}{:.2f}", text.empty() ? "" : " ", x);
+        }
+        rows += fmt::format("; {} ({})", e.info.name, text);
       }
-      if (problem.activation().info().trains_v) rows += fmt::format("; v {:.3f}", point.v);
       fmt::print("{:>14.9f}  {:>8.1e}  {:>5}  {:>6}  {:>10}  {}\n", m.end.loss, m.end.loss_error,
                  m.end.index.value(), m.starts, m.paper_starts,
                  m.end.stability == Stability::saddle ? "a saddle: " + rows : rows);

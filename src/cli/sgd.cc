@@ -26,13 +26,15 @@ nlohmann::ordered_json last_states(const std::vector<std::vector<SgdRecord>>& re
   auto out = nlohmann::ordered_json::array();
   for (const auto& run : recorded) {
     const SgdRecord& last = run.back();
-    out.push_back({{"m", to_json(last.state.m())},
-                   {"q", to_json(last.state.q())},
-                   {"p", to_json(last.state.p())},
-                   {"b", std::vector<double>(last.state.b.begin(), last.state.b.end())},
-                   {"v", last.state.v},
-                   {"batch_loss", last.loss.mean},
-                   {"batch_loss_error", last.loss.error}});
+    nlohmann::ordered_json one = {{"m", to_json(last.state.m())},
+                                  {"q", to_json(last.state.q())},
+                                  {"p", to_json(last.state.p())}};
+    for (const BlockLayout::Entry& e : last.state.blocks.entries()) {
+      one[e.info.name] = to_json(last.state.blocks, e);
+    }
+    one["batch_loss"] = last.loss.mean;
+    one["batch_loss_error"] = last.loss.error;
+    out.push_back(std::move(one));
   }
   return out;
 }
@@ -110,22 +112,19 @@ int run_sgd(Invocation& call) {
 }
 
 /// Losses of all recorded states, with the exact p of each run.
-PopulationLoss population_losses(const Session& session,
+PopulationLoss population_losses(const Session& session, const Problem& without_p,
                                  const std::vector<std::vector<SgdRecord>>& recorded,
                                  const Context& context) {
   PopulationLoss out;
   const double count = static_cast<double>(recorded.size() * recorded.front().size());
   double done = 0;
   for (const auto& run : recorded) {
-    ProblemOptions options = session.problem;
-    options.p = run.front().state.p();
-    const Problem problem(options);
+    const Problem problem = without_p.with_overlaps(run.front().state.p());
     std::unique_ptr<Engine> engine;
     out.loss.emplace_back();
     out.error.emplace_back();
     for (const SgdRecord& record : run) {
-      const Point point = problem.frame().enter(
-          {record.state.m(), record.state.Lambda, record.state.b, record.state.v});
+      const Point point = problem.frame().enter(point_of(record.state));
       if (!engine) engine = make_engine(problem, session.engine, {&point, false}, context);
       engine->follow(point);
       Evaluation evaluation;
@@ -179,9 +178,11 @@ Problem sgd_problem(const Session& session) {
 
 std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem) {
   if (session.sgd.init == SgdInit::law) {
-    for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
-      if (!session.keys.origin(key).starts_with("--")) continue;
-      throw Error(fmt::format("{} is drawn with the start; give a start with --init point", key));
+    for (const Key& key : session.keys.all()) {
+      if (key.section != "point") continue;
+      if (!session.keys.origin(key.full_name()).starts_with("--")) continue;
+      throw Error(fmt::format("{} is drawn with the start; give a start with --init point",
+                              key.full_name()));
     }
     if (session.problem.p) {
       throw OptionError("problem.p", parameter_text(*session.problem.p),
@@ -191,8 +192,7 @@ std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem)
   }
   const Problem given(session.problem);
   const Point point = session.point.make(given);
-  const SgdState start =
-      state_with(given.p(), given.frame().leave(point).m, point.R, point.b, point.v);
+  const SgdState start = state_with(given.p(), given.frame().leave(point));
   return {static_cast<std::size_t>(session.sgd.runs), start};
 }
 
@@ -262,7 +262,8 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
   out.summary.steps = sgd.output_steps()[out.recorded.front().size() - 1];
   if (session.sgd.loss == SgdLoss::population) {
     try {
-      out.population = population_losses(session, out.recorded, Watched(call, "population loss"));
+      out.population =
+          population_losses(session, problem, out.recorded, Watched(call, "population loss"));
     } catch (const Interrupted&) {
       out.population = {};  // the runs are kept without it
     }

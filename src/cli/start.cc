@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/command.h"
@@ -9,15 +10,21 @@
 namespace headflow::cli {
 namespace {
 
+bool has_block(const Session& session, const std::string& name) {
+  const std::vector<BlockInfo> blocks = find_activation(session.problem.activation)->blocks();
+  return std::ranges::any_of(blocks, [&](const BlockInfo& one) { return one.name == name; });
+}
+
 /// What was given of a start that is not taken, and what is added to it.
 std::vector<std::string> remarks_on_start(const Session& session) {
   const bool from_file = !session.flow.init_from.empty();
-  const auto given = [&](const char* key) { return !session.keys.origin(key).empty(); };
+  const auto given = [&](const std::string& key) { return !session.keys.origin(key).empty(); };
   std::vector<std::string> notes;
-  for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
-    if (!given(key) || (!from_file && session.flow.init != FlowInit::noise)) continue;
+  for (const Key& key : session.keys.all()) {
+    if (key.section != "point" || !given(key.full_name())) continue;
+    if (!from_file && session.flow.init != FlowInit::noise) continue;
     notes.push_back(
-        fmt::format("{} is not used: the flow starts from {}", key,
+        fmt::format("{} is not used: the flow starts from {}", key.full_name(),
                     from_file ? "the file init_from" : "noise (--init point starts from [point])"));
     break;
   }
@@ -32,26 +39,24 @@ std::vector<std::string> remarks_on_start(const Session& session) {
     notes.push_back(fmt::format("noise of size {:g} is added to the given start (init_noise)",
                                 *session.flow.init_noise));
   }
-  const ActivationInfo& info = find_activation(session.problem.activation).info();
-  const auto unused = [&](const char* name) {
-    notes.push_back(
-        fmt::format("flow.init_{} does not matter: {} has no {}", name, info.name, name));
-  };
-  if (session.flow.init_b && !info.trains_b) unused("b");
-  if (session.flow.init_v && !info.trains_v) unused("v");
+  for (const auto& [name, values] : session.flow.init_blocks) {
+    if (has_block(session, name)) continue;
+    notes.push_back(fmt::format("flow.init_{} does not matter: {} has no {}", name,
+                                session.problem.activation, name));
+  }
   return notes;
 }
 
 }  // namespace
 
 void note_unused_point(const Session& session, bool quiet) {
-  const ActivationInfo& info = find_activation(session.problem.activation).info();
-  const auto check = [&](const char* key, bool there) {
-    if (there || !session.keys.origin(fmt::format("point.{}", key)).starts_with("--")) return;
-    print_note(fmt::format("point.{} does not matter: {} has no {}", key, info.name, key), quiet);
-  };
-  check("b", info.trains_b);
-  check("v", info.trains_v);
+  for (const auto& [name, values] : session.point.blocks) {
+    const std::string key = "point." + name;
+    if (has_block(session, name) || !session.keys.origin(key).starts_with("--")) continue;
+    print_note(
+        fmt::format("{} does not matter: {} has no {}", key, session.problem.activation, name),
+        quiet);
+  }
 }
 
 void settle_start(Session& session, bool quiet) {

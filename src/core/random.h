@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "core/lanes.h"
+
 namespace headflow {
 
 /// What a stream is for. Streams of different purposes never share a number.
@@ -58,9 +60,6 @@ class RandomStream {
   bool has_normal_ = false;
   double next_normal_ = 0;
 };
-
-/// Number of samples that share one call of the vectorised functions below.
-inline constexpr int kLanes = 8;
 
 /// Fills out[j * 8 + i], j < count, i < 8, with N(0,1) for the items 8*group + i.
 /// Item by item these are independent streams, whatever the vector width.

@@ -30,7 +30,7 @@ class FlowField {
         kappa_(options.kappa),
         learning_rate_(options.integrator == Scheme::map ? options.step : 0.0),
         half_step_(options.integrator == Scheme::first_order ? options.step / 2 : 0.0),
-        point_(Point::zero(engine.problem().H(), engine.problem().F())),
+        point_(engine.problem().zero_point()),
         product_(point_) {
     request_.loss_error = false;
     request_.second_moment = kappa_ > 0;
@@ -61,15 +61,15 @@ class FlowField {
       return false;
     }
     Point& grad = evaluation_.grad;
+    engine_.problem().freeze(grad);
     if (half_step_ > 0) {
       // Descent y' = y - gamma g follows dy/dtau = -g - (gamma/2) H g but for terms in gamma^2
       // (the modified equation of Euler's method).
       // By differences, four gradients: good to far more digits than gamma^2 leaves.
       engine_.Engine::hessian_product(point, grad, product_);
-      grad.m += half_step_ * product_.m;
-      grad.R += half_step_ * product_.R;
-      grad.b += half_step_ * product_.b;
-      grad.v += half_step_ * product_.v;
+      product_ *= half_step_;
+      grad += product_;
+      engine_.problem().freeze(grad);
       if (!grad.all_finite()) return false;
     }
     if (kappa_ > 0) {
@@ -121,13 +121,14 @@ void require(bool holds, const char* key, double value, const char* rule) {
 
 }  // namespace
 
-void check_unknowns(Eigen::Index heads, Eigen::Index features, const std::string& why) {
-  const Eigen::Index unknowns = heads * (features + heads + 1) + 1;
+void check_unknowns(const Problem& problem, const std::string& why) {
+  const Eigen::Index unknowns =
+      problem.H() * (problem.F() + problem.H()) + problem.layout()->size();
   if (unknowns <= kMostUnknowns) return;
   throw Error(fmt::format(
       "{}: {} heads and {} features are {} unknowns, and a dense matrix of at most {} fits; take "
       "fewer heads, or flow.integrator = \"explicit\"",
-      why, heads, features, unknowns, kMostUnknowns));
+      why, problem.H(), problem.F(), unknowns, kMostUnknowns));
 }
 
 void FlowOptions::check_start() const {
@@ -144,9 +145,9 @@ void FlowOptions::check_start() const {
     }
   }
   require(not_negative(noise()), "init_noise", noise(), "must be finite and not negative");
-  require(std::isfinite(init_v.value_or(1.0)), "init_v", init_v.value_or(1.0), "must be finite");
-  if (init_b && (init_b->rows() != 1 || init_b->cols() < 1 || !init_b->allFinite())) {
-    throw OptionError("flow.init_b", parameter_text(*init_b),
+  for (const auto& [name, values] : init_blocks) {
+    if (values.rows() == 1 && values.cols() >= 1 && values.allFinite()) continue;
+    throw OptionError("flow.init_" + name, parameter_text(values),
                       "must be one finite number, or one for each head");
   }
 }
@@ -207,10 +208,7 @@ Point noisy(Point point, double noise, std::uint64_t seed, std::uint64_t number)
 
 Point initial_point(const Problem& problem, double noise, std::uint64_t seed,
                     std::uint64_t number) {
-  Point point = Point::zero(problem.H(), problem.F());
-  point.R.diagonal().setConstant(problem.eta());
-  point.v = 1.0;
-  return noisy(std::move(point), noise, seed, number);
+  return noisy(problem.start_point(), noise, seed, number);
 }
 
 std::string FlowSummary::brief() const {
@@ -222,7 +220,7 @@ std::unique_ptr<Engine> make_flow_engine(const Problem& problem, EngineOptions e
                                          const FlowOptions& options, const Point& start,
                                          const Context& context) {
   if (options.integrator == Scheme::implicit) {  // before an engine for so many heads is made
-    check_unknowns(start.heads(), start.features(), "flow.integrator = \"implicit\"");
+    check_unknowns(problem, "flow.integrator = \"implicit\"");
   }
   if (options.gradient_tolerance > 0) {
     engine.tolerance =
@@ -261,7 +259,7 @@ void check_flow(const Engine& engine, const Point& start, const FlowOptions& opt
                       fmt::format("needs an engine with samples, not {}", engine.name()));
   }
   if (options.integrator == Scheme::implicit) {
-    check_unknowns(start.heads(), start.features(), "flow.integrator = \"implicit\"");
+    check_unknowns(engine.problem(), "flow.integrator = \"implicit\"");
   }
   const double bytes = 8.0 * static_cast<double>(start.size() + 40) * options.outputs;
   if (options.times.empty() && bytes > kMostBytes) {
@@ -312,6 +310,8 @@ class FlowRun {
     trajectory_.point.push_back(point);
     trajectory_.loss.push_back(evaluation_.loss);
     trajectory_.loss_error.push_back(evaluation_.loss_error);
+    engine_.problem().freeze(evaluation_.grad);
+    engine_.problem().freeze(evaluation_.grad_error);
     trajectory_.gradient_norm.push_back(evaluation_.grad.norm());
     trajectory_.gradient_error.push_back(evaluation_.grad_error.norm());
   }

@@ -12,6 +12,7 @@
 //   m' = m - gamma grad_m E, b and v likewise, and
 //   R R^T' = (R - gamma grad_R E) (R - gamma grad_R E)^T + gamma kappa E[ sum_l g_hl g_h'l ].
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,10 +61,11 @@ struct FlowOptions {
   std::string init_time = "first";   ///< time in it: first, last or a number (the nearest there is)
   std::optional<double> init_noise;  ///< standard deviation of what is added to m and R at the
                                      ///< start; none: 0.01 from noise, 0 around a given point
-  std::optional<Matrix> init_b;      ///< b at the start, one number or H; none: 0, or the point's
-  std::optional<double> init_v;      ///< v at the start; none: 1, or the point's
-  double time = 100.0;               ///< stop at this tau
-  double gradient_tolerance = 0.0;   ///< stop when |dy/dtau| is below; 0: never
+  /// Blocks of the activation at the start, by name: one number, or all of them. None: the
+  /// activation's initial value, or the point's.
+  std::map<std::string, Matrix, std::less<>> init_blocks;
+  double time = 100.0;              ///< stop at this tau
+  double gradient_tolerance = 0.0;  ///< stop when |dy/dtau| is below; 0: never
 
   Scheme integrator = Scheme::adaptive;
   double step = 0.02;  ///< Euler's step; the learning rate gamma of map and first-order
@@ -121,7 +123,8 @@ struct FlowSummary {
 /// Output times: 0, then `outputs` of them up to `time`.
 std::vector<double> output_times(const FlowOptions& options);
 
-/// A point from the paper's initial law: m = N(0, s^2), R = eta I + N(0, s^2), b = 0, v = 1. Of
+/// A point from the paper's initial law: m = N(0, s^2), R = eta I + N(0, s^2), blocks at their
+/// initial values. Of
 /// each seed there are many, independent of each other and of those of other seeds; a flow takes
 /// number 0.
 Point initial_point(const Problem& problem, double noise, std::uint64_t seed,

@@ -10,6 +10,7 @@
 
 #include "core/context.h"
 #include "core/matrix.h"
+#include "model/problem.h"
 
 namespace headflow {
 
@@ -48,7 +49,7 @@ std::unique_ptr<Integrator> make_implicit(const Field& field, const Vector& y0, 
 
 /// Of a dense Jacobian or Hessian: 128 MB, and minutes to decompose it.
 inline constexpr Eigen::Index kMostUnknowns = 4096;
-/// Throws Error, with the reason, if a point of so many heads and features has more.
-void check_unknowns(Eigen::Index heads, Eigen::Index features, const std::string& why);
+/// Throws Error, with the reason, if a point of this problem has more.
+void check_unknowns(const Problem& problem, const std::string& why);
 
 }  // namespace headflow

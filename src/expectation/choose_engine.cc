@@ -33,8 +33,7 @@ struct Candidate {
 
 /// The larger of the errors of the loss and of any entry of the gradient.
 double largest_error(const Evaluation& result) {
-  const Point& e = result.grad_error;
-  return std::max({result.loss_error, e.m.maxCoeff(), e.R.maxCoeff(), e.b.maxCoeff(), e.v});
+  return std::max(result.loss_error, result.grad_error.max());
 }
 
 Candidate without_samples(const Problem& problem, const EngineOptions& options, const Point& point,
@@ -125,9 +124,7 @@ std::unique_ptr<Engine> choose_engine(const Problem& problem, const EngineOption
     engine->set_reason(sentence("mc", "second moments of the gradient are asked for"));
     return engine;
   }
-  Point start = Point::zero(problem.H(), problem.F());
-  start.R = problem.eta() * Matrix::Identity(problem.H(), problem.H());
-  start.v = 1.0;
+  const Point start = problem.start_point();
   const Point& point = use.point ? *use.point : start;
 
   Candidate best = without_samples(problem, options, point, context);

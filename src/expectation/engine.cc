@@ -23,7 +23,7 @@ void Engine::check_finite(const Evaluation& result) const {
 
 void Engine::hessian_product(const Point& point, const Point& direction, Point& out) {
   const double size = direction.norm();
-  out = Point::zero(point.heads(), point.features());
+  out = Point::zero_like(point);
   if (size == 0.0) return;
   const double step = 1e-3 / size;
   Vector x(point.size()), d(point.size()), g(point.size()), sum = Vector::Zero(point.size());

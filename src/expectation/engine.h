@@ -108,6 +108,10 @@ class Engine {
   /// Hessian of the loss times a direction, at a point, with the nodes of `evaluate`. Here by
   /// differences of the gradient, good to about 1e-9; an engine may do better.
   virtual void hessian_product(const Point& point, const Point& direction, Point& out);
+  /// True if exact products cost no more than differences of gradients.
+  virtual bool has_cheap_products() const { return false; }
+  /// True if its cost may grow by orders of magnitude as a point moves.
+  virtual bool cost_may_explode() const { return false; }
 
   /// Why this engine was taken, if it was chosen by `auto`.
   const std::string& reason() const { return reason_; }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "model/formula_activation.h"
 #include "support/each_target.h"
 #include "support/problems.h"
 #include "support/reference_model.h"
@@ -56,7 +57,7 @@ TEST(Gradient, EqualsAutomaticDifferentiation) {
       for (const auto& [L, H, F] : shapes) {
         SCOPED_TRACE(fmt::format("{} {} L {} H {} F {}", activation, prior, L, H, F));
         const Problem problem(problem_options(activation, prior, L, H, F));
-        compare_with_reference(problem, activation, random_point(H, F, 11), 83);
+        compare_with_reference(problem, activation, random_point(problem, 11), 83);
       }
     }
   }
@@ -65,7 +66,7 @@ TEST(Gradient, EqualsAutomaticDifferentiation) {
 TEST(Gradient, OneFeature) {
   for (const char* activation : kActivations) {
     const Problem problem(problem_options(activation, "gaussian", 3, 2, 1));
-    compare_with_reference(problem, activation, random_point(2, 1, 12), 50);
+    compare_with_reference(problem, activation, random_point(problem, 12), 50);
   }
 }
 
@@ -73,9 +74,45 @@ TEST(Gradient, EveryInstructionSet) {
   testing::for_each_target([](std::int64_t) {
     for (const char* activation : kActivations) {
       const Problem problem(problem_options(activation, "gaussian", 6, 5, 3));
-      compare_with_reference(problem, activation, random_point(5, 3, 13), 70);
+      compare_with_reference(problem, activation, random_point(problem, 13), 70);
     }
   });
+}
+
+/// Softmax-1 by its formula alone, as a user would add it.
+struct SinkFormula {
+  template <class S>
+  void operator()(const Sizes& n, const S* chi, const S* parameters, S* sigma) const {
+    using std::exp;
+    for (int h = 0; h < n.H; ++h) {
+      S sum = exp(parameters[h]);
+      for (int l = 0; l < n.L; ++l) sum += exp(chi[h * n.L + l]);
+      for (int l = 0; l < n.L; ++l) {
+        sigma[h * n.L + l] = parameters[n.H] * exp(chi[h * n.L + l]) / sum;
+      }
+    }
+  }
+};
+
+class Sink final : public FormulaActivation<SinkFormula> {
+ public:
+  std::string_view name() const override { return "sink"; }
+  std::string_view formula() const override { return "v e^chi_hl / (e^b_h + sum_l e^chi_hl)"; }
+  std::vector<BlockInfo> blocks() const override {
+    return {{"b", "bias of a head", {Axis::head}}, {"v", "scale", {}}};
+  }
+};
+
+// Without anything that is faster for many placements of one draw. The flipping spike and the
+// discrete prior have their exponentials looked up.
+TEST(Gradient, OfAnActivationByItsFormula) {
+  for (const char* prior : {"flipping", "gaussian", "full", "discrete"}) {
+    SCOPED_TRACE(prior);
+    const ProblemOptions options = problem_options("softmax-1", prior, 5, 3, 2);
+    const auto law = Problem(options).prior_times(Matrix::Identity(2, 2));
+    const Problem problem(std::make_shared<const Sink>(), law, options);
+    compare_with_reference(problem, "softmax-1", random_point(problem, 18), 83);
+  }
 }
 
 // Scores up to 700 in absolute value and beyond: the product of the rounding of a score (one
@@ -86,7 +123,7 @@ TEST(Gradient, ExtremeScores) {
       for (const char* prior : {"flipping", "gaussian"}) {
         SCOPED_TRACE(fmt::format("{} {} scale {}", activation, prior, scale));
         const Problem problem(problem_options(activation, prior, 5, 3, 2));
-        compare_with_reference(problem, activation, random_point(3, 2, 14, scale), 96, 1e-10);
+        compare_with_reference(problem, activation, random_point(problem, 14, scale), 96, 1e-10);
       }
     }
   }
@@ -94,7 +131,7 @@ TEST(Gradient, ExtremeScores) {
 
 TEST(Gradient, ScoresReallyReach700) {
   const Problem problem(problem_options("softmax", "gaussian", 5, 3, 2));
-  const Point point = random_point(3, 2, 14, 200.0);
+  const Point point = random_point(problem, 14, 200.0);
   MonteCarlo engine(problem, engine_options(96, 5));
   double largest = 0;
   for (int i = 0; i < 96; ++i) {
@@ -112,9 +149,9 @@ TEST(Gradient, ExtremeBiasAndScale) {
       for (const double v : {0.0, 1.0, -2.0}) {
         SCOPED_TRACE(fmt::format("{} b {} v {}", activation, b, v));
         const Problem problem(problem_options(activation, "flipping", 4, 3, 2));
-        Point point = random_point(3, 2, 15);
-        point.b << b, -b, 0.3;
-        point.v = v;
+        Point point = random_point(problem, 15);
+        point["b"] << b, -b, 0.3;
+        testing::set_block(point, "v", v);
         compare_with_reference(problem, activation, point, 64);
       }
     }
@@ -128,7 +165,7 @@ TEST(Gradient, EqualsDifferencesOfTheLoss) {
     SCOPED_TRACE(activation);
     const Problem problem(problem_options(activation, "full", 4, 3, 2));
     MonteCarlo engine(problem, engine_options(500, 3));
-    const Point point = random_point(3, 2, 16);
+    const Point point = random_point(problem, 16);
     Evaluation at, plus, minus;
     engine.evaluate(point, {}, at);
     const Vector grad = flatten(at.grad);
@@ -155,7 +192,7 @@ TEST(Gradient, SecondMoment) {
     const int L = 4, H = 3, F = 2, N = 40;
     const Problem problem(problem_options(activation, "flipping", L, H, F));
     MonteCarlo engine(problem, engine_options(N, 3));
-    const Point point = random_point(H, F, 17);
+    const Point point = random_point(problem, 17);
     Evaluation got;
     engine.evaluate(point, {.gradient_error = false, .second_moment = true}, got);
     Matrix wanted = Matrix::Zero(H, H);
@@ -163,11 +200,9 @@ TEST(Gradient, SecondMoment) {
       const MonteCarlo::Sample sample = engine.sample(i);
       // A model with L "features", m = scores and tokens e_l has the same loss; its m-gradient is
       // g.
-      Point scores = Point::zero(H, L);
-      scores.m =
-          point.m * sample.x.leftCols(F).transpose() + point.R * sample.x.rightCols(H).transpose();
-      scores.b = point.b;
-      scores.v = point.v;
+      const Point scores{
+          point.m * sample.x.leftCols(F).transpose() + point.R * sample.x.rightCols(H).transpose(),
+          Matrix::Zero(H, H), point.blocks};
       Matrix x = Matrix::Zero(L, L + H);
       x.leftCols(L).setIdentity();
       const Matrix g = testing::differentiate(activation, x, sample.relevant, scores).grad.m;

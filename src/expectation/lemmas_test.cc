@@ -15,12 +15,14 @@ using testing::problem_options;
 
 constexpr const char* kActivations[] = {"softmax", "softmax-1", "b-softmax"};
 
-Point unspecialised(int H, int F, const Vector& m, double r1, double r2, double b, double v) {
-  Point point = Point::zero(H, F);
+Point unspecialised(const Problem& problem, const Vector& m, double r1, double r2, double b,
+                    double v) {
+  const int H = problem.H();
+  Point point = problem.zero_point();
   point.m = Vector::Ones(H) * m.transpose();
   point.R = r1 * Matrix::Identity(H, H) + r2 * Matrix::Ones(H, H);
-  point.b.setConstant(b);
-  point.v = v;
+  testing::set_block(point, "b", b);
+  testing::set_block(point, "v", v);
   return point;
 }
 
@@ -37,13 +39,16 @@ TEST(Lemmas, A1UnspecialisedManifoldIsInvariant) {
     const Problem problem(problem_options(activation, "flipping", 4, H, F));
     const auto engine = make_engine(problem, engine_options(200000, 1));
     Evaluation e;
-    engine->evaluate(unspecialised(H, F, Eigen::Vector2d(0.7, -0.4), 0.8, 0.2, 0.3, 1.1),
+    engine->evaluate(unspecialised(problem, Eigen::Vector2d(0.7, -0.4), 0.8, 0.2, 0.3, 1.1),
                      {.gradient_error = true, .second_moment = false}, e);
     for (int h = 1; h < H; ++h) {
       for (int f = 0; f < F; ++f) {
         expect_equal(e.grad.m(h, f), e.grad_error.m(h, f), e.grad.m(0, f), e.grad_error.m(0, f));
       }
-      expect_equal(e.grad.b[h], e.grad_error.b[h], e.grad.b[0], e.grad_error.b[0]);
+      if (e.grad.blocks.has("b")) {
+        const auto b = e.grad["b"], error = e.grad_error["b"];
+        expect_equal(b[h], error[h], b[0], error[0]);
+      }
       expect_equal(e.grad.R(h, h), e.grad_error.R(h, h), e.grad.R(0, 0), e.grad_error.R(0, 0));
       for (int k = 0; k < h; ++k) {
         expect_equal(e.grad.R(h, k), e.grad_error.R(h, k), e.grad.R(0, 1), e.grad_error.R(0, 1));
@@ -63,7 +68,7 @@ TEST(Lemmas, A2GradientPointsAlongTheMean) {
       const Vector mean = problem.prior().mean();
       const auto engine = make_engine(problem, engine_options(200000, 2));
       Evaluation e;
-      engine->evaluate(unspecialised(H, F, x * mean, 1.0, 0.0, 0.0, 1.0),
+      engine->evaluate(unspecialised(problem, x * mean, 1.0, 0.0, 0.0, 1.0),
                        {.gradient_error = true, .second_moment = false}, e);
       for (int h = 0; h < H; ++h) {
         expect_equal(e.grad.m(h, 1), e.grad_error.m(h, 1), 0.0, 0.0);  // E theta = (sqrt nu, 0)
@@ -82,7 +87,7 @@ TEST(Lemmas, A3GradientInRVanishesAtZero) {
     SCOPED_TRACE(activation);
     const Problem problem(problem_options(activation, "gaussian", 5, 3, 2));
     const auto engine = make_engine(problem, engine_options(200000, 3));
-    Point point = testing::random_point(3, 2, 31);
+    Point point = testing::random_point(problem, 31);
     point.R.setZero();
     Evaluation e;
     engine->evaluate(point, {.gradient_error = true, .second_moment = false}, e);
@@ -103,13 +108,13 @@ TEST(Lemmas, A4BiasAndScaleAtTheOrigin) {
         for (const double v : {0.5, 1.0, Z / L}) {
           SCOPED_TRACE(fmt::format("L {} H {} b {} v {}", L, H, b, v));
           Evaluation e;
-          engine->evaluate(unspecialised(H, 2, Vector::Zero(2), 0, 0, b, v),
+          engine->evaluate(unspecialised(problem, Vector::Zero(2), 0, 0, b, v),
                            {.gradient_error = true, .second_moment = false}, e);
           const double excess = L * v / Z - 1.0;
           for (int h = 0; h < H; ++h) {
-            EXPECT_NEAR(e.grad.b[h], -2 * excess * (v / H) * std::exp(b) / (Z * Z), 1e-14);
+            EXPECT_NEAR(e.grad["b"][h], -2 * excess * (v / H) * std::exp(b) / (Z * Z), 1e-14);
           }
-          EXPECT_NEAR(e.grad.v, 2 * excess / Z, 1e-14);
+          EXPECT_NEAR(e.grad["v"][0], 2 * excess / Z, 1e-14);
           EXPECT_LE(e.loss_error, 1e-7);  // rounding of a variance that is zero
         }
       }
@@ -125,10 +130,10 @@ TEST(Lemmas, A4FixedPointsAttract) {
   const double b = 0.4, v = (L + std::exp(b)) / L;
   for (const double shift : {-1e-3, 1e-3}) {
     Evaluation e;
-    engine->evaluate(unspecialised(H, 2, Vector::Zero(2), 0, 0, b, v + shift), {}, e);
-    EXPECT_GT(e.grad.v * shift, 0.0);
-    engine->evaluate(unspecialised(H, 2, Vector::Zero(2), 0, 0, b + shift, v), {}, e);
-    EXPECT_GT(e.grad.b[0] * shift, 0.0);
+    engine->evaluate(unspecialised(problem, Vector::Zero(2), 0, 0, b, v + shift), {}, e);
+    EXPECT_GT(e.grad["v"][0] * shift, 0.0);
+    engine->evaluate(unspecialised(problem, Vector::Zero(2), 0, 0, b + shift, v), {}, e);
+    EXPECT_GT(e.grad["b"][0] * shift, 0.0);
   }
 }
 

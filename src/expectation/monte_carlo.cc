@@ -15,7 +15,7 @@ constexpr std::int64_t kFewestBatchGroups = 8;  // at least 64 batches where the
 
 /// The prior as a mixture of at most 8 atoms, or null.
 const GaussianMixture* few_atoms(const Prior& prior) {
-  const auto* mixture = dynamic_cast<const GaussianMixture*>(&prior);
+  const auto* mixture = prior.mixture();
   if (!mixture || mixture->uses_normals() || mixture->components().size() > kLanes) return nullptr;
   return mixture;
 }
@@ -50,7 +50,7 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
   block_groups_ = blocking.block_groups;
   chunk_groups_ = blocking.chunk_groups;
 
-  entries_ = SumLayout{H, F}.size();
+  entries_ = SumLayout(problem).size();
   blocks_ = static_cast<std::size_t>((groups_ + block_groups_ - 1) / block_groups_);
   round_ = std::max<std::size_t>(1, kRoundNumbers / static_cast<std::size_t>(2 * entries_));
   partial_.resize(std::min(blocks_, round_) * 2 * static_cast<std::size_t>(entries_));
@@ -63,7 +63,8 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
                                  .single_precision = single_precision_,
                                  .memory = options.memory};
   const std::size_t own = static_cast<std::size_t>(chunk_groups_) * scores / kLanes +
-                          Activation::scratch_size(H, L) + 3 * static_cast<std::size_t>(entries_);
+                          problem.activation().scratch_groups(problem.sizes()) +
+                          3 * static_cast<std::size_t>(entries_);
   workers_ = affordable_workers(options, context,
                                 shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
@@ -75,7 +76,7 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
     s.theta =
         allocate_lanes(chunk * static_cast<std::size_t>(placements_) * static_cast<std::size_t>(F));
     s.g_relevant = allocate_lanes(chunk * HP);
-    s.work = allocate_lanes(Activation::scratch_size(H, L));
+    s.work = allocate_lanes(problem.activation().scratch_groups(problem.sizes()));
     s.weight = allocate_lanes(static_cast<std::size_t>(placements_));
     s.inverse_size = allocate_lanes(1);
     s.batch = allocate_lanes(static_cast<std::size_t>(entries_));
@@ -131,15 +132,12 @@ void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
   workers_.check_go_on();
   const int L = problem().L(), H = problem().H(), F = problem().F(), P = placements_;
   const int K = F + H;
-  const SumLayout layout{H, F};
+  const SumLayout layout(problem());
   const Activation& activation = problem().activation();
   const std::int64_t first = static_cast<std::int64_t>(block) * block_groups_;
   const std::int64_t count = std::min(block_groups_, groups_ - first);
   const T* samples = store_.block<T>(first, count, worker);
   Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
-  const auto lanes = [](double* base, int index) {
-    return base + static_cast<std::ptrdiff_t>(index) * kLanes;
-  };
 
   const int squared = request.gradient_error ? layout.second_moment() : 1;
   const int summed = request.second_moment ? layout.size() : layout.second_moment();
@@ -153,7 +151,10 @@ void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
   work.mu = scratch.mu.get();
   work.scratch = scratch.work.get();
 
-  const bool look_up = atoms_ && a_priori_moderate_ && !request.second_moment;
+  const double shift = activation.largest_shift(point.blocks);
+  // Only a fast path does without the scores mu themselves.
+  const bool look_up =
+      atoms_ && a_priori_moderate_ && !request.second_moment && activation.has_fast_placements();
 
   for (std::int64_t start = 0; start < count; start += chunk_groups_) {
     const auto groups = static_cast<int>(std::min(chunk_groups_, count - start));
@@ -193,7 +194,7 @@ void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
         for (int p = 0; p < P; ++p) lanes(scratch.weight.get(), p)[i] = p < left ? 1.0 : 0.0;
       }
       work.moderate =
-          a_priori_moderate_ || moderate(work.chi, H * L, scratch.mu.get(), H * P, point);
+          a_priori_moderate_ || moderate(work.chi, H * L, scratch.mu.get(), H * P, shift);
       activation.placements(work);
     }
     for (int i = 0; i < kLanes; ++i)
@@ -224,9 +225,9 @@ void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
 
 void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation& out) {
   const int H = problem().H(), F = problem().F();
-  const SumLayout layout{H, F};
+  const SumLayout layout(problem());
   set_weights_in_bits(point, weights_);
-  a_priori_moderate_ = always_moderate(weights_, point, theta_bound_);
+  a_priori_moderate_ = always_moderate(problem(), weights_, point, theta_bound_);
   if (atoms_) {
     for (std::size_t k = 0; k < atoms_->components().size(); ++k) {
       const Vector mu = weights_.leftCols(F) * atoms_->components()[k].mean;
@@ -265,8 +266,8 @@ void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation
 
   out.loss = mean[0];
   out.loss_error = error[0];
-  unpack_sums(layout, mean, out.grad);
-  if (request.gradient_error) unpack_sums(layout, error, out.grad_error);
+  out.grad = point_of_sums(problem(), mean);
+  if (request.gradient_error) out.grad_error = point_of_sums(problem(), error);
   if (request.second_moment) out.second_moment = second_moment_of_sums(layout, mean);
   check_finite(out);
 }

@@ -43,7 +43,7 @@ Problem small_problem() {
 }
 
 Point small_point() {
-  Point point = Point::zero(1, 1);
+  Point point = small_problem().zero_point();
   point.m(0, 0) = 0.8;
   point.R(0, 0) = 0.6;
   return point;
@@ -78,7 +78,7 @@ TEST(MonteCarlo, ErrorBarsCountDrawsNotSamples) {
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
     SCOPED_TRACE(activation);
     const Problem problem(problem_options(activation, "flipping", 10, 3, 2));
-    const Point point = random_point(3, 2, 21);
+    const Point point = random_point(problem, 21);
     const int seeds = 400;
     Vector sum = Vector::Zero(point.size() + 1), squares = sum, variance = sum;
     for (int seed = 1; seed <= seeds; ++seed) {
@@ -124,7 +124,7 @@ TEST(MonteCarlo, BitIdenticalForAnyNumberOfThreads) {
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
     for (const Precision precision : {Precision::float64, Precision::float32}) {
       const Problem problem(problem_options(activation, "gaussian", 6, 4, 3));
-      const Point point = random_point(4, 3, 22);
+      const Point point = random_point(problem, 22);
       Evaluation first;
       for (const int threads : {1, 2, 7}) {
         EngineOptions options = engine_options(20011, 9);
@@ -146,7 +146,7 @@ TEST(MonteCarlo, BitIdenticalForAnyNumberOfThreads) {
 
 TEST(MonteCarlo, InstructionSetsAgree) {
   const Problem problem(problem_options("softmax-1", "gaussian", 6, 4, 3));
-  const Point point = random_point(4, 3, 23);
+  const Point point = random_point(problem, 23);
   std::map<std::int64_t, Vector> grad;
   testing::for_each_target([&](std::int64_t target) {
     MonteCarlo engine(problem, engine_options(5000, 9));
@@ -165,7 +165,7 @@ TEST(MonteCarlo, InstructionSetsAgree) {
 TEST(MonteCarlo, SamplesKeptOrMadeAnewAreTheSame) {
   for (const Precision precision : {Precision::float64, Precision::float32}) {
     const Problem problem(problem_options("softmax", "gaussian", 3, 2, 2));
-    const Point point = random_point(2, 2, 26);
+    const Point point = random_point(problem, 26);
     EngineOptions options = engine_options(5000, 4);
     options.precision = precision;
     MonteCarlo kept(problem, options, Context::threads(2));
@@ -195,7 +195,7 @@ TEST(MonteCarlo, RefreshDrawsIndependentSamples) {
 
 TEST(MonteCarlo, SinglePrecisionSamplesAreClose) {
   const Problem problem(problem_options("softmax", "gaussian", 5, 4, 2));
-  const Point point = random_point(4, 2, 24);
+  const Point point = random_point(problem, 24);
   EngineOptions options = engine_options(10000, 4);
   MonteCarlo wide(problem, options);
   options.precision = Precision::float32;
@@ -211,7 +211,7 @@ TEST(MonteCarlo, SinglePrecisionSamplesAreClose) {
 // Every number of samples is honoured exactly, whatever the grouping inside.
 TEST(MonteCarlo, AnyNumberOfSamples) {
   const Problem problem(problem_options("softmax", "gaussian", 3, 2, 2));
-  const Point point = random_point(2, 2, 25);
+  const Point point = random_point(problem, 25);
   for (const std::int64_t n : {2, 3, 31, 64, 95, 97, 100, 191, 193, 1000, 1025}) {
     MonteCarlo engine(problem, engine_options(n, 4));
     Evaluation got;

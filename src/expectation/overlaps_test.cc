@@ -19,12 +19,13 @@ using testing::problem_options;
 
 constexpr int kDimension = 8, L = 4, H = 2, F = 3;
 
-/// Vectors k*_f and k_h, one a row, and what the engines are told of them.
+/// Vectors k*_f and k_h, one a row, and what the engines are told of them. The same for all
+/// activations, but for b and v.
 struct Vectors {
   Matrix spikes, heads;
   Point user;  ///< m = k_h . k*_f and R from q - m p^-1 m^T
 
-  Vectors() : user(testing::random_point(H, F, 4)) {
+  explicit Vectors(const Problem& problem) : user(testing::random_point(problem, 4)) {
     std::mt19937_64 generator(11);
     std::normal_distribution<double> normal(0.0, 1.0 / std::sqrt(kDimension));
     spikes.resize(F, kDimension), heads.resize(H, kDimension);
@@ -55,7 +56,9 @@ std::pair<double, double> simulate(const ProblemOptions& options, const Vectors&
   for (int h = 0; h < H; ++h) {
     for (const double x : vectors.heads.row(h)) weights[std::size_t(h)].push_back(x);
   }
-  const std::vector<double> b(vectors.user.b.begin(), vectors.user.b.end());
+  const Vector biases = testing::b_of(vectors.user);
+  const std::vector<double> b(biases.begin(), biases.end());
+  const double v = testing::v_of(vectors.user);
   const int kSamples = testing::by_effort(40'000, 200'000, 200'000);
   double sum = 0, squares = 0;
   Matrix x(L, kDimension);
@@ -65,7 +68,7 @@ std::pair<double, double> simulate(const ProblemOptions& options, const Vectors&
     for (double& entry : z) entry = normal(generator);
     plain.prior().sample(uniform(generator), z.data(), theta.data());
     x.row(0) += theta.transpose() * vectors.spikes;
-    const double loss = testing::sample_loss(options.activation, x, 0, weights, b, vectors.user.v);
+    const double loss = testing::sample_loss(options.activation, x, 0, weights, b, v);
     sum += loss, squares += loss * loss;
   }
   const double mean = sum / kSamples;
@@ -75,11 +78,11 @@ std::pair<double, double> simulate(const ProblemOptions& options, const Vectors&
 // 6 cases x 2 engines at 4.5 standard errors: false-alarm rate 1e-4. The same engines that are not
 // told p must fail: at these overlaps the loss is then wrong by far more than the error.
 TEST(Overlaps, EnginesAgreeWithVectors) {
-  const Vectors vectors;
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
     for (const char* prior : {"discrete", "full"}) {
       SCOPED_TRACE(std::string(activation) + " " + prior);
       ProblemOptions options = options_for(activation, prior);
+      const Vectors vectors{Problem(options)};
       const auto [loss, error] = simulate(options, vectors);
       for (const EngineName engine : {EngineName::mc, EngineName::factorised}) {
         EngineOptions how = testing::engine_options(engine == EngineName::mc ? 200'000 : 0, 5);
@@ -102,10 +105,10 @@ TEST(Overlaps, EnginesAgreeWithVectors) {
 
 // dE/dm with respect to m_hf = k_h . k*_f, by central differences in that m.
 TEST(Overlaps, TheGradientIsInTheUsersOverlaps) {
-  const Vectors vectors;
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
     SCOPED_TRACE(activation);
     ProblemOptions options = options_for(activation, "full");
+    const Vectors vectors{Problem(options)};
     options.p = vectors.p();
     const Problem problem(options);
     EngineOptions how;

@@ -22,7 +22,7 @@ constexpr int kSpread = 4;
 
 /// The prior as a mixture whose components are all used in every point, or null.
 const GaussianMixture* summed_mixture(const Prior& prior) {
-  const auto* mixture = dynamic_cast<const GaussianMixture*>(&prior);
+  const auto* mixture = prior.mixture();
   return mixture && mixture->components().size() <= kMostComponents ? mixture : nullptr;
 }
 
@@ -30,11 +30,6 @@ const GaussianMixture* summed_mixture(const Prior& prior) {
 int log2_points(std::int64_t samples, int randomisations) {
   const std::int64_t wanted = (samples + randomisations - 1) / randomisations;
   return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(wanted, kLanes)) - 1);
-}
-
-template <class T>
-T* lanes(T* base, std::ptrdiff_t index) {
-  return base + index * kLanes;
 }
 
 }  // namespace
@@ -77,7 +72,7 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& co
   block_groups_ = std::min(blocking.block_groups, groups_);  // powers of two: it divides groups_
   chunk_groups_ = std::min(blocking.chunk_groups, block_groups_);
   const auto blocks = static_cast<std::size_t>(randomisations_ * (groups_ / block_groups_));
-  const int entries = SumLayout{H, F}.size();
+  const int entries = SumLayout(problem).size();
   round_ = std::max<std::size_t>(1, kRoundNumbers / static_cast<std::size_t>(entries));
   partial_.resize(std::min(blocks, round_) * static_cast<std::size_t>(entries));
 
@@ -88,7 +83,8 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& co
                                  .single_precision = single_precision_,
                                  .memory = options.memory};
   const std::size_t own = static_cast<std::size_t>(chunk_groups_) * scores / kLanes +
-                          Activation::scratch_size(H, L) + 3 * static_cast<std::size_t>(entries);
+                          problem.activation().scratch_groups(problem.sizes()) +
+                          3 * static_cast<std::size_t>(entries);
   workers_ = affordable_workers(options, context,
                                 shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
   scratch_.resize(static_cast<std::size_t>(workers_.count()));
@@ -97,7 +93,7 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& co
     s.chi = allocate_lanes(chunk * scores / kLanes);
     s.mu = allocate_lanes(heads * static_cast<std::size_t>(placements_));
     s.g_relevant = allocate_lanes(chunk * heads * static_cast<std::size_t>(roles));
-    s.work = allocate_lanes(Activation::scratch_size(H, L));
+    s.work = allocate_lanes(problem.activation().scratch_groups(problem.sizes()));
     s.sums = allocate_lanes(static_cast<std::size_t>(entries));
   }
   store_ = SampleStore(shape, workers_,
@@ -187,7 +183,7 @@ template <class T>
 void Qmc::run_block(std::size_t block, int worker, const Point& point, const Request& request) {
   const int L = problem().L(), H = problem().H(), F = problem().F();
   const int K = F + H, P = placements_, C = calls_;
-  const SumLayout layout{H, F};
+  const SumLayout layout(problem());
   Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
   const T* samples =
       store_.block<T>(static_cast<std::int64_t>(block) * block_groups_, block_groups_, worker);
@@ -196,6 +192,7 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
   PlacementBatch work = batch_into(problem(), point, request.second_moment, sums);
   work.placements = P;
   work.scratch = scratch.work.get();
+  const double shift = problem().activation().largest_shift(point.blocks);
   const auto step = static_cast<std::ptrdiff_t>(group_size_);
   const std::ptrdiff_t chi_step = std::ptrdiff_t{H} * L * kLanes;
   const std::ptrdiff_t g_step = std::ptrdiff_t{H} * P * kLanes;
@@ -223,7 +220,7 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
                       scratch.mu.get());
           work.mu = scratch.mu.get();
         }
-        work.moderate = always_moderate_ || moderate(work.chi, H * L, work.mu, H * P, point);
+        work.moderate = always_moderate_ || moderate(work.chi, H * L, work.mu, H * P, shift);
         problem().activation().placements(work);
       }
     }
@@ -248,9 +245,9 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
 }
 
 void Qmc::evaluate(const Point& point, const Request& request, Evaluation& out) {
-  const SumLayout layout{problem().H(), problem().F()};
+  const SumLayout layout(problem());
   set_weights_in_bits(point, weights_);
-  always_moderate_ = always_moderate(weights_, point, theta_bound_);
+  always_moderate_ = always_moderate(problem(), weights_, point, theta_bound_);
   if (atoms_) set_atoms();
 
   const auto blocks = static_cast<std::size_t>(groups_ / block_groups_);  // of a randomisation
@@ -279,8 +276,8 @@ void Qmc::evaluate(const Point& point, const Request& request, Evaluation& out) 
 
   out.loss = mean[0];
   out.loss_error = error[0];
-  unpack_sums(layout, mean, out.grad);
-  if (request.gradient_error) unpack_sums(layout, error, out.grad_error);
+  out.grad = point_of_sums(problem(), mean);
+  if (request.gradient_error) out.grad_error = point_of_sums(problem(), error);
   if (request.second_moment) out.second_moment = second_moment_of_sums(layout, mean);
   check_finite(out);
 }

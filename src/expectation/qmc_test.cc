@@ -69,7 +69,7 @@ TEST(Qmc, AgreesWithMonteCarlo) {
       for (const auto& [L, H, F] : {Shape{1, 2, 2}, {2, 1, 2}, {4, 2, 3}, {9, 3, 2}}) {
         SCOPED_TRACE(fmt::format("{} {} L {} H {} F {}", activation, prior, L, H, F));
         const Problem problem = make_problem(activation, prior, L, H, F);
-        const Point point = random_point(H, F, static_cast<unsigned>(++case_number), 0.7);
+        const Point point = random_point(problem, static_cast<unsigned>(++case_number), 0.7);
         MonteCarlo mc(problem, engine_options(100'000, 11));
         Qmc qmc(problem, engine_options(16 * 512, 12));
         const Estimate a = estimate(mc, point), b = estimate(qmc, point);
@@ -93,7 +93,7 @@ TEST(Qmc, ErrorBarsAreHonest) {
     for (const char* activation : kActivations) {
       SCOPED_TRACE(fmt::format("{} {}", activation, prior));
       const Problem problem = make_problem(activation, prior, 4, 2, 2);
-      const Point point = random_point(2, 2, 21, 0.7);
+      const Point point = random_point(problem, 21, 0.7);
       const int seeds = 128;
       Vector sum = Vector::Zero(point.size() + 1), squares = sum, variance = sum;
       for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -149,9 +149,8 @@ TEST(Qmc, ErrorFallsFasterThanMonteCarlos) {
     options.prior_parameters["points"] = testing::row({1.0, -1.0}).transpose();
     options.prior_parameters["weights"] = testing::row({0.5, 0.5});
     const Problem problem(options);
-    Point point = Point::zero(1, 1);
+    Point point = problem.start_point();
     point.m(0, 0) = point.R(0, 0) = 0.5;
-    point.v = 1;
     EXPECT_LT(slope<Qmc>(problem, point), -0.9);
     EXPECT_NEAR(slope<MonteCarlo>(problem, point), -0.5, 0.1) << "negative control";
   }
@@ -170,7 +169,7 @@ TEST(Qmc, BitIdenticalForAnyNumberOfThreadsAndMemory) {
     for (const Precision precision : {Precision::float64, Precision::float32}) {
       SCOPED_TRACE(fmt::format("{} {}", prior, to_string(precision)));
       const Problem problem = make_problem("b-softmax", prior, 6, 3, 2);
-      const Point point = random_point(3, 2, 22);
+      const Point point = random_point(problem, 22);
       Evaluation first;
       for (const int threads : {1, 2, 3}) {
         for (const std::int64_t memory : {2048, 0}) {
@@ -191,7 +190,7 @@ TEST(Qmc, BitIdenticalForAnyNumberOfThreadsAndMemory) {
 
 TEST(Qmc, InstructionSetsAgree) {
   const Problem problem = make_problem("softmax-1", "gaussian", 6, 4, 3);
-  const Point point = random_point(4, 3, 23);
+  const Point point = random_point(problem, 23);
   std::map<std::int64_t, Vector> values;
   testing::for_each_target([&](std::int64_t target) {
     Qmc engine(problem, engine_options(4096, 9));
@@ -207,7 +206,7 @@ TEST(Qmc, InstructionSetsAgree) {
 
 TEST(Qmc, RefreshGivesIndependentPoints) {
   const Problem problem = make_problem("softmax", "gaussian", 3, 2, 2);
-  const Point point = random_point(2, 2, 24);
+  const Point point = random_point(problem, 24);
   Qmc engine(problem, engine_options(1024, 4));
   const double before = estimate(engine, point).value[0];
   engine.refresh(1);
@@ -222,7 +221,7 @@ TEST(Qmc, GradientEqualsDifferencesOfTheLoss) {
     for (const char* prior : {"full", "discrete", "19 atoms", "70 atoms"}) {
       SCOPED_TRACE(fmt::format("{} {}", activation, prior));
       const Problem problem = make_problem(activation, prior, 4, 2, 2);
-      const Point point = random_point(2, 2, 25, 0.7);
+      const Point point = random_point(problem, 25, 0.7);
       Qmc engine(problem, engine_options(16 * 64, 3));
       const Vector grad = estimate(engine, point).value.tail(point.size());
       const Vector x = flatten(point);
@@ -248,7 +247,7 @@ TEST(Qmc, SecondMoment) {
   for (const char* prior : {"gaussian", "discrete", "19 atoms"}) {
     SCOPED_TRACE(prior);
     const Problem problem = make_problem("softmax", prior, 4, 2, 2);
-    const Point point = random_point(2, 2, 26, 0.7);
+    const Point point = random_point(problem, 26, 0.7);
     MonteCarlo mc(problem, engine_options(200'000, 1));
     Qmc engine(problem, engine_options(16 * 512, 1));
     Evaluation with, without, reference;
@@ -266,7 +265,7 @@ TEST(Qmc, SecondMoment) {
 // Scores far beyond what the fast kernels take: the plain path, still finite and right.
 TEST(Qmc, ExtremeScores) {
   const Problem problem = make_problem("softmax", "discrete", 3, 2, 2);
-  const Point point = random_point(2, 2, 27, 200.0);
+  const Point point = random_point(problem, 27, 200.0);
   MonteCarlo mc(problem, engine_options(40'000, 1));
   Qmc engine(problem, engine_options(16 * 256, 1));
   const Estimate a = estimate(mc, point), b = estimate(engine, point);
@@ -279,7 +278,7 @@ TEST(Qmc, ExtremeScores) {
 // false-alarm rate below 2.5 %.
 TEST(Qmc, MoreDimensionsThanTheSequenceHas) {
   const Problem problem = make_problem("softmax-1", "gaussian", 1000, 3, 2);
-  const Point point = random_point(3, 2, 28, 1.5);
+  const Point point = random_point(problem, 28, 1.5);
   MonteCarlo mc(problem, engine_options(8192, 2));
   Qmc engine(problem, engine_options(16 * 32, 2));
   EXPECT_LT(largest_z(estimate(mc, point), estimate(engine, point)), 4.0);

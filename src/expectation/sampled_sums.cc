@@ -6,18 +6,17 @@
 
 namespace headflow {
 
-void unpack_sums(const SumLayout& layout, const Vector& values, Point& out) {
+Point point_of_sums(const Problem& problem, const Vector& values) {
+  const SumLayout layout(problem);
   const int H = layout.H, F = layout.F;
-  out.m.resize(H, F);
-  out.R.resize(H, H);
-  out.b.resize(H);
+  Point out = problem.zero_point();
   for (int h = 0; h < H; ++h) {
     const int row = layout.weights() + h * (F + H);
     for (int f = 0; f < F; ++f) out.m(h, f) = values[row + f];
     for (int k = 0; k < H; ++k) out.R(h, k) = values[row + F + k];
-    out.b[h] = values[layout.b() + h];
   }
-  out.v = values[layout.v()];
+  out.blocks.values() = values.segment(layout.parameters(), layout.count);
+  return out;
 }
 
 Matrix second_moment_of_sums(const SumLayout& layout, const Vector& values) {
@@ -55,34 +54,31 @@ void set_weights_in_bits(const Point& point, Matrix& weights) {
   weights.rightCols(point.heads()) = point.R * std::numbers::log2e;
 }
 
-bool always_moderate(const Matrix& weights, const Point& point, const Vector& theta_bound) {
+bool always_moderate(const Problem& problem, const Matrix& weights, const Point& point,
+                     const Vector& theta_bound) {
   const double chi = weights.cwiseAbs().rowwise().sum().maxCoeff() * kLargestNormal;
   const double mu = (point.m.cwiseAbs() * theta_bound).maxCoeff();
-  return chi + (mu + point.b.cwiseAbs().maxCoeff()) * std::numbers::log2e <= kModerateScore;
+  const double shift = problem.activation().largest_shift(point.blocks);
+  return chi + (mu + shift) * std::numbers::log2e <= kModerateScore;
 }
 
-bool moderate(const double* chi, int chi_count, const double* mu, int mu_count,
-              const Point& point) {
+bool moderate(const double* chi, int chi_count, const double* mu, int mu_count, double shift) {
   const auto largest = [](const double* values, int count) {
     return Eigen::Map<const Vector>(values, Eigen::Index{count} * kLanes).cwiseAbs().maxCoeff();
   };
-  const double b = point.b.cwiseAbs().maxCoeff() * std::numbers::log2e;
-  return largest(chi, chi_count) + largest(mu, mu_count) + b <= kModerateScore;
+  return largest(chi, chi_count) + largest(mu, mu_count) + shift * std::numbers::log2e <=
+         kModerateScore;
 }
 
 PlacementBatch batch_into(const Problem& problem, const Point& point, bool second_moment,
                           double* sums) {
-  const SumLayout layout{problem.H(), problem.F()};
-  const auto lanes = [&](int index) { return sums + static_cast<std::ptrdiff_t>(index) * kLanes; };
+  const SumLayout layout(problem);
   PlacementBatch batch;
-  batch.heads = problem.H();
-  batch.tokens = problem.L();
-  batch.b = point.b.data();
-  batch.v = point.v;
+  batch.sizes = problem.sizes();
+  batch.parameters = point.blocks.data();
   batch.loss = sums;
-  batch.grad_b = lanes(layout.b());
-  batch.grad_v = lanes(layout.v());
-  if (second_moment) batch.second_moment = lanes(layout.second_moment());
+  batch.grad = lanes(sums, layout.parameters());
+  if (second_moment) batch.second_moment = lanes(sums, layout.second_moment());
   return batch;
 }
 

@@ -10,18 +10,20 @@ namespace headflow {
 inline constexpr std::size_t kLongGroup = 1 << 20;     ///< numbers; such a group takes milliseconds
 inline constexpr std::size_t kRoundNumbers = 1 << 22;  ///< sums of blocks that are kept at once
 
-/// Order of the accumulated numbers: the loss, then [m R] by rows, b, v, and the second moment.
+/// Order of the accumulated numbers: the loss, then [m R] by rows, the activation's parameters, and
+/// the second moment.
 struct SumLayout {
-  int H, F;
+  explicit SumLayout(const Problem& problem)
+      : H(problem.H()), F(problem.F()), count(static_cast<int>(problem.layout()->size())) {}
+  int H, F, count;
   int weights() const { return 1; }
-  int b() const { return weights() + H * (F + H); }
-  int v() const { return b() + H; }
-  int second_moment() const { return v() + 1; }
+  int parameters() const { return weights() + H * (F + H); }
+  int second_moment() const { return parameters() + count; }
   int size() const { return second_moment() + H * H; }
 };
 
 /// The part of `values`, in that order, that is a gradient or an error of one.
-void unpack_sums(const SumLayout& layout, const Vector& values, Point& out);
+Point point_of_sums(const Problem& problem, const Vector& values);
 /// The part that is the second moment.
 Matrix second_moment_of_sums(const SumLayout& layout, const Vector& values);
 
@@ -35,10 +37,12 @@ void set_weights_in_bits(const Point& point, Matrix& weights);
 
 /// True if the scores are moderate (see PlacementBatch) for all normals up to kLargestNormal.
 /// `theta_bound` is Prior::largest of the same.
-bool always_moderate(const Matrix& weights, const Point& point, const Vector& theta_bound);
+bool always_moderate(const Problem& problem, const Matrix& weights, const Point& point,
+                     const Vector& theta_bound);
 
-/// True if these scores are: chi_count groups of chi, mu_count groups of mu.
-bool moderate(const double* chi, int chi_count, const double* mu, int mu_count, const Point& point);
+/// True if these scores are: chi_count groups of chi, mu_count groups of mu, parameters that add
+/// `shift` at most (Activation::largest_shift).
+bool moderate(const double* chi, int chi_count, const double* mu, int mu_count, double shift);
 
 /// A batch for this problem and point that adds to `sums`, groups in the order of the layout.
 PlacementBatch batch_into(const Problem& problem, const Point& point, bool second_moment,

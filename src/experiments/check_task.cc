@@ -35,10 +35,9 @@ void check_sgd(const Session& session) {
 void check_flow(const Session& session, const Problem& problem, bool to_the_end) {
   if (session.flow.integrator == Scheme::implicit ||
       (to_the_end && session.end_search == EndSearch::newton)) {
-    check_unknowns(problem.H(), problem.F(),
-                   to_the_end && session.end_search == EndSearch::newton
-                       ? "end.search = \"newton\""
-                       : "flow.integrator = \"implicit\"");
+    check_unknowns(problem, to_the_end && session.end_search == EndSearch::newton
+                                ? "end.search = \"newton\""
+                                : "flow.integrator = \"implicit\"");
   }
   static_cast<void>(session.flow_start(problem));  // its shapes
   const bool samples =

@@ -9,6 +9,7 @@
 #include "analysis/pruning.h"
 #include "core/error.h"
 #include "experiments/measure_info.h"
+#include "io/result_file.h"
 #include "sgd/limit.h"
 #include "theory/bayes.h"
 
@@ -63,6 +64,24 @@ class Task {
            std::vector<std::string> dimensions, std::vector<std::size_t> shape,
            std::vector<double> values) {
     out_.push_back({name, long_name, std::move(dimensions), std::move(shape), std::move(values)});
+  }
+  /// Each block of the activation, at one point or along a run.
+  void add_blocks(const std::vector<const Blocks*>& points, const std::string& suffix,
+                  const std::string& where) {
+    for (const BlockLayout::Entry& e : problem_.layout()->entries()) {
+      std::vector<std::string> dimensions = dimensions_of(e.info);
+      std::vector<std::size_t> shape(e.shape.begin(), e.shape.end());
+      if (!suffix.empty()) {
+        dimensions.insert(dimensions.begin(), "time");
+        shape.insert(shape.begin(), points.size());
+      }
+      std::vector<double> values;
+      for (const Blocks* one : points) {
+        const double* from = one->data() + e.offset;
+        values.insert(values.end(), from, from + e.size);
+      }
+      add(e.info.name + suffix, e.info.meaning + where, dimensions, shape, values);
+    }
   }
   static std::vector<double> flat(const Matrix& matrix) {
     return {matrix.data(), matrix.data() + matrix.size()};
@@ -183,8 +202,7 @@ void Task::end_measure() {
   const Point point = problem_.frame().leave(found.point);
   add("m", "overlaps of the heads with the hidden directions at the end",
       {"attention_head", "feature"}, {H(), F()}, flat(point.m));
-  add("b", "biases at the end", {"attention_head"}, {H()}, {point.b.begin(), point.b.end()});
-  add("v", "scale at the end", point.v);
+  add_blocks({&point.blocks}, "", " at the end");
   add("R_norm", "norm of a head's part orthogonal to the hidden directions at the end",
       {"attention_head"}, {H()}, flat(point.R.rowwise().norm()));
 }
@@ -194,13 +212,11 @@ std::vector<SgdState> Task::sgd_starts(const Problem& problem) const {
     return Sgd::starts(problem, session_.sgd, session_.engine.seed);
   }
   const Point point = session_.point.make(problem_);
-  return {state_with(problem_.p(), problem_.frame().leave(point).m, point.R, point.b, point.v)};
+  return {state_with(problem_.p(), problem_.frame().leave(point))};
 }
 
 void Task::sgd_measure() {
-  ProblemOptions without_p = session_.problem;
-  without_p.p.reset();  // part of the start
-  const Problem problem(without_p);
+  const Problem problem = problem_.with_overlaps({});  // they are part of the start
   const auto starts = sgd_starts(problem);
   Sgd sgd(problem, session_.sgd, session_.engine.seed, starts, context_);
   while (!sgd.finished()) {
@@ -233,7 +249,7 @@ void Task::sgd_measure() {
   for (const LimitKind kind : checked_limits(session_.theory)) {
     const std::string name(to_string(kind));
     const Limit limit =
-        make_limit(session_.problem, session_.engine, session_.sgd, records.front().state, steps,
+        make_limit(problem, session_.engine, session_.sgd, records.front().state, steps,
                    {kind, session_.compare_rtol, session_.compare_atol}, context_);
     Trajectory run;
     follow(*limit.engine, limit.start, limit.flow, run);
@@ -257,12 +273,12 @@ void Task::sgd_measure() {
 void Task::flow_measure() {
   const Trajectory& run = trajectory();
   const std::size_t n = run.time.size();
-  std::vector<double> m, b, v, r;
+  std::vector<double> m, r;
+  std::vector<const Blocks*> blocks;
   for (const Point& point : run.point) {
     const Point user = problem_.frame().leave(point);
     m.insert(m.end(), user.m.data(), user.m.data() + user.m.size());
-    b.insert(b.end(), user.b.begin(), user.b.end());
-    v.push_back(user.v);
+    blocks.push_back(&point.blocks);
     const Vector norms = point.R.rowwise().norm();
     r.insert(r.end(), norms.begin(), norms.end());
   }
@@ -270,8 +286,7 @@ void Task::flow_measure() {
   add("loss_t", "loss along the flow", {"time"}, {n}, run.loss);
   add("loss_t_error", "its error", {"time"}, {n}, run.loss_error);
   add("m_t", "overlaps along the flow", {"time", "attention_head", "feature"}, {n, H(), F()}, m);
-  add("b_t", "biases along the flow", {"time", "attention_head"}, {n, H()}, b);
-  add("v_t", "scale along the flow", {"time"}, {n}, v);
+  add_blocks(blocks, "_t", " along the flow");
   add("R_norm_t", "norms of the orthogonal parts along the flow", {"time", "attention_head"},
       {n, H()}, r);
 }

@@ -83,8 +83,7 @@ TEST(Measures, TheLossAtTheEndIsThatOfFreshSamples) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     session.engine.seed = static_cast<std::uint64_t>(seed);
     double loss = 0;
-    Point end = Point::zero(problem.H(), problem.F());
-    end.v = 1;
+    Point end = problem.start_point();
     for (const Quantity& q : measured(session, "end")) {
       if (q.name == "loss") loss = q.values[0];
       if (q.name == "m") end.m = Eigen::Map<const Matrix>(q.values.data(), 2, 2);

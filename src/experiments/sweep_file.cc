@@ -374,8 +374,9 @@ SweepFile read_sweep_file(const std::string& path, const Flags& flags) {
     session.keys.set_text(key, text, key.flag());
     out.point_is_set = out.point_is_set || key.section == "point";
   }
-  for (const char* key : {"point.m", "point.R", "point.b", "point.v"}) {
-    out.point_is_set = out.point_is_set || out.plan.varies(key);
+  for (const Key& key : session.keys.all()) {
+    if (key.section != "point") continue;
+    out.point_is_set = out.point_is_set || out.plan.varies(key.full_name());
   }
   out.base = session;
   check_use(out, flags);

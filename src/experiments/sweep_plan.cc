@@ -39,7 +39,10 @@ std::vector<double> list_of(const Key& key) {
 /// How many numbers a list of one number stands for.
 std::size_t meant_by_one(const Session& session, const Key& key) {
   if (key.full_name() == "problem.nu") return session.problem.features > 1 ? 2 : 1;
-  if (key.full_name() == "flow.init_b") return static_cast<std::size_t>(session.problem.heads);
+  for (const BlockInfo& block : find_activation(session.problem.activation)->blocks()) {
+    if (key.full_name() != "flow.init_" + block.name || block.axes.empty()) continue;
+    return static_cast<std::size_t>(session.problem.heads);
+  }
   return 1;
 }
 

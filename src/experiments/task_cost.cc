@@ -36,7 +36,8 @@ double evaluation_seconds(const Configuration& c, bool second_moment) {
   }
   const double digits = -std::log10(std::clamp(c.engine.tolerance, 1e-12, 0.1));
   const double finer = std::pow(2.0, digits - 4);
-  if (c.problem.activation == "b-softmax") {  // an integral over H directions
+  const Factorisation how = find_activation(c.problem.activation)->factorisation();
+  if (std::holds_alternative<JointlyNormalised>(how)) {  // an integral over H directions
     return finer * kJoint * std::pow(3.0, std::min(H, 8.0));
   }
   return kFactorised * finer * H * H * F / 2;

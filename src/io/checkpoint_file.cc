@@ -83,6 +83,7 @@ std::vector<char> content_of(const SgdCheckpoint& checkpoint, const std::string&
   file.dimension("other_head", static_cast<std::size_t>(shape.heads()));
   file.dimension("feature", static_cast<std::size_t>(shape.features()));
   file.dimension("feature2", static_cast<std::size_t>(shape.features()));
+  file.dimension("parameter", static_cast<std::size_t>(shape.blocks.size()));
   std::vector<double> saved;
   for (const auto& run : checkpoint.saved) saved.insert(saved.end(), run.begin(), run.end());
   file.variable("saved", {"run", "saved"}, saved, {});
@@ -95,8 +96,8 @@ std::vector<char> content_of(const SgdCheckpoint& checkpoint, const std::string&
   add("U", {"attention_head", "feature"}, [](const SgdRecord& r) { return r.state.U; });
   add("Lambda", {"attention_head", "other_head"},
       [](const SgdRecord& r) { return r.state.Lambda; });
-  add("b", {"attention_head"}, [](const SgdRecord& r) { return Matrix(r.state.b.transpose()); });
-  add("v", {}, [&](const SgdRecord& r) { return number(r.state.v); });
+  add("blocks", {"parameter"},
+      [](const SgdRecord& r) { return Matrix(r.state.blocks.values().transpose()); });
   add("loss", {}, [&](const SgdRecord& r) { return number(r.loss.mean); });
   add("loss_error", {}, [&](const SgdRecord& r) { return number(r.loss.error); });
   file.attribute("configuration", configuration);
@@ -134,7 +135,8 @@ SgdCheckpoint parse(const NetcdfReader& file) {
   out.step = static_cast<std::int64_t>(file.number("step"));
   const std::size_t runs = file.size("run"), outputs = file.size("time");
   const auto H = static_cast<Eigen::Index>(file.size("attention_head")),
-             F = static_cast<Eigen::Index>(file.size("feature"));
+             F = static_cast<Eigen::Index>(file.size("feature")),
+             n = static_cast<Eigen::Index>(file.size("parameter"));
   out.recorded.resize(runs);
   for (std::size_t run = 0; run < runs; ++run) {
     out.saved.push_back(file.values("saved", {"run", "saved"}, {run}));
@@ -151,8 +153,8 @@ SgdCheckpoint parse(const NetcdfReader& file) {
     const auto C = read("C", {"feature", "feature2"}, F * F),
                U = read("U", {"attention_head", "feature"}, H * F),
                Lambda = read("Lambda", {"attention_head", "other_head"}, H * H),
-               b = read("b", {"attention_head"}, H), v = read("v", {}, 1),
-               loss = read("loss", {}, 1), error = read("loss_error", {}, 1);
+               blocks = read("blocks", {"parameter"}, n), loss = read("loss", {}, 1),
+               error = read("loss_error", {}, 1);
     const auto matrix = [](const std::vector<double>& all, std::size_t i, Eigen::Index rows,
                            Eigen::Index columns) -> Matrix {
       return Eigen::Map<const Matrix>(all.data() + static_cast<Eigen::Index>(i) * rows * columns,
@@ -161,7 +163,7 @@ SgdCheckpoint parse(const NetcdfReader& file) {
     for (std::size_t i = 0; i < outputs; ++i) {
       SgdRecord record;
       record.state = {matrix(C, i, F, F), matrix(U, i, H, F), matrix(Lambda, i, H, H),
-                      matrix(b, i, 1, H).transpose(), v[i]};
+                      Blocks(Vector(matrix(blocks, i, 1, n).transpose()))};
       record.loss = {loss[i], error[i]};
       out.recorded[run].push_back(std::move(record));
     }

@@ -127,7 +127,8 @@ TEST_F(CheckpointTest, FilesOfTheUserAreNotTouched) {
 TEST_F(CheckpointTest, ADamagedStartIsRefused) {
   write_sgd_result(result, problem, options, options.output_steps(), states[1].recorded, {},
                    {"interrupted", 2, 0.0}, {"a = 1\n", "", 1});
-  const RecordedPoint good = read_recorded_point(result, 2);
+  const std::vector<BlockInfo> blocks = problem.activation().blocks();
+  const RecordedPoint good = read_recorded_point(result, blocks, 2);
   EXPECT_TRUE(good.verified);
   const std::string content = slurp(result);
   int noticed = 0;
@@ -138,9 +139,9 @@ TEST_F(CheckpointTest, ADamagedStartIsRefused) {
     byte = static_cast<char>(byte ^ (1 << i % 8));
     spill(result, changed);
     try {
-      const RecordedPoint got = read_recorded_point(result, 2);
-      EXPECT_EQ(got.user.m, good.user.m) << i;
-      EXPECT_EQ(got.user.R, good.user.R) << i;
+      const RecordedPoint got = read_recorded_point(result, blocks, 2);
+      EXPECT_EQ(got.m, good.m) << i;
+      EXPECT_EQ(got.R, good.R) << i;
       EXPECT_EQ(got.p, good.p) << i;
     } catch (const Error&) {
       ++noticed;

@@ -75,12 +75,16 @@ void write_comparison(const std::string& path, const Problem& problem, const Sgd
                 collect(H * H, [](const Theory& theory, std::size_t run,
                                   std::size_t i) { return theory.q[run][i]; }),
                 described("q by the theory"));
-  file.variable("b_theory", {"theory", "run", "time", "attention_head"},
-                collect(H, [&](auto&... at) { return Matrix(point(at...).b.transpose()); }),
-                described("b by the theory"));
-  file.variable("v_theory", {"theory", "run", "time"},
-                collect(1, [&](auto&... at) { return number(point(at...).v); }),
-                described("v by the theory"));
+  const Blocks unknown;
+  std::vector<const Blocks*> blocks;
+  for (const Theory& theory : theories) {
+    for (const Trajectory& run : theory.runs) {
+      for (std::size_t i = 0; i < outputs; ++i) {
+        blocks.push_back(i < run.point.size() ? &run.point[i].blocks : &unknown);
+      }
+    }
+  }
+  write_blocks(file, problem, {"theory", "run", "time"}, blocks, "_theory");
   file.variable("loss_theory", {"theory", "run", "time"},
                 collect(1, [&](const Theory& theory, std::size_t run,
                                std::size_t i) { return number(theory.runs[run].loss[i]); }),

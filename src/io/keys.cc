@@ -190,14 +190,23 @@ void Keys::add(const std::string& section, const std::string& name, std::optiona
   insert(std::move(key));
 }
 
-void Keys::add(const std::string& section, const std::string& name,
+void Keys::add(const std::string& section, const std::string& name, const std::string& entry,
                std::map<std::string, Matrix, std::less<>>& target, const std::string& help) {
-  Key key{section, name, help, ValueKind::matrix, {}, [&target, name] {
-            const auto it = target.find(name);
+  Key key{section, name, help, ValueKind::matrix, {}, [&target, entry] {
+            const auto it = target.find(entry);
             return it == target.end() ? "" : toml_text(it->second);
           }};
-  key.set = [&target, name, key](const Value& value) { target[name] = as_matrix(key, value); };
+  key.set = [&target, entry, key](const Value& value) { target[entry] = as_matrix(key, value); };
   insert(std::move(key));
+}
+
+void Keys::add(const std::string& section, const std::string& name,
+               std::optional<std::vector<std::string>>& target, const std::string& help,
+               std::vector<std::string> offered) {
+  add_choices(
+      section, name, help, [&target] { return target.value_or(std::vector<std::string>{}); },
+      [&target](const std::vector<std::string>& names) { target = names; }, std::move(offered));
+  keys_.back().show = [&target] { return target ? toml_text(*target) : ""; };
 }
 
 void Keys::add_choice(const std::string& section, const std::string& name, const std::string& help,

@@ -57,8 +57,13 @@ class Keys {
            const std::string& help);
   void add(const std::string& section, const std::string& name, std::optional<Matrix>& target,
            const std::string& help);
-  void add(const std::string& section, const std::string& name,
+  /// The entry `entry` of a map.
+  void add(const std::string& section, const std::string& name, const std::string& entry,
            std::map<std::string, Matrix, std::less<>>& target, const std::string& help);
+  /// Names that are checked later.
+  void add(const std::string& section, const std::string& name,
+           std::optional<std::vector<std::string>>& target, const std::string& help,
+           std::vector<std::string> offered);
   /// A choice, by its name.
   template <Choice E>
   void add(const std::string& section, const std::string& name, E& target,

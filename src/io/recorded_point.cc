@@ -117,7 +117,8 @@ Matrix orthogonal_part(const std::string& path, const Matrix& q, const Matrix& m
 
 }  // namespace
 
-RecordedPoint read_recorded_point(const std::string& path, int run, const std::string& time) {
+RecordedPoint read_recorded_point(const std::string& path, const std::vector<BlockInfo>& blocks,
+                                  int run, const std::string& time) {
   const NetcdfReader file(path);
   const std::string format = file.text("format");
   const bool sgd = format == "headflow-sgd" || format == "headflow-comparison";
@@ -142,14 +143,21 @@ RecordedPoint read_recorded_point(const std::string& path, int run, const std::s
   RecordedPoint out;
   out.verified = verified;
   out.time = start.time();
-  out.user.m = start.read("m", {"attention_head", "feature"}, H, F);
-  out.user.b = start.read("b", {"attention_head"}, 1, H).row(0);
-  out.user.v = start.read("v", {}, 1, 1)(0, 0);
+  out.m = start.read("m", {"attention_head", "feature"}, H, F);
+  const bool of_tokens = std::ranges::any_of(
+      blocks, [](const BlockInfo& b) { return std::ranges::count(b.axes, Axis::token) > 0; });
+  const int L = of_tokens ? static_cast<int>(file.size("token")) : 1;
+  const Sizes sizes{L, static_cast<int>(H), static_cast<int>(F)};
+  const BlockLayout layout(blocks, sizes);
+  for (const BlockLayout::Entry& e : layout.entries()) {
+    if (!file.has(e.info.name)) continue;  // another activation, which has none
+    out.blocks[e.info.name] = start.read(e.info.name, dimensions_of(e.info), 1, e.size);
+  }
   out.p = Matrix::Identity(F, F);  // files from before p was recorded
   if (sgd || file.has("p")) out.p = start.read("p", {"feature", "feature2"}, F, F, false);
-  out.user.R = sgd ? orthogonal_part(path, start.read("q", {"attention_head", "other_head"}, H, H),
-                                     out.user.m, out.p)
-                   : start.read("R", {"attention_head", "other_head"}, H, H);
+  out.R = sgd ? orthogonal_part(path, start.read("q", {"attention_head", "other_head"}, H, H),
+                                out.m, out.p)
+              : start.read("R", {"attention_head", "other_head"}, H, H);
   return out;
 }
 

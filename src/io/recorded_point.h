@@ -1,18 +1,20 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
-#include "model/point.h"
+#include "model/blocks.h"
 
 namespace headflow {
 
-/// Where a recorded run was at one of its times: m_hf = k_h . k*_f (not in the frame), R, b and v,
-/// and the overlaps p of the hidden directions.
+/// Where a recorded run was at one of its times: m_hf = k_h . k*_f (not in the frame), R, blocks of
+/// the activation, and the overlaps p of the hidden directions.
 struct RecordedPoint {
-  Point user;
-  Matrix p;
-  bool verified = true;  ///< false: the file has no checksum
-  double time = 0;       ///< the recorded time
+  Matrix m, R, p;
+  std::map<std::string, Matrix, std::less<>> blocks;  ///< those that the file has, as one row each
+  bool verified = true;                               ///< false: the file has no checksum
+  double time = 0;                                    ///< the recorded time
 };
 
 /// Reads it from a result file of `headflow flow`, or from run number `run` (from 1) of a
@@ -20,7 +22,7 @@ struct RecordedPoint {
 /// q - m p^-1 m^T. `time` is "first", "last" or a number, of which the nearest recorded time is
 /// taken. Throws FileError, and OptionError for flow.init_run or flow.init_time if there is no such
 /// run or time.
-RecordedPoint read_recorded_point(const std::string& path, int run,
-                                  const std::string& time = "first");
+RecordedPoint read_recorded_point(const std::string& path, const std::vector<BlockInfo>& blocks,
+                                  int run, const std::string& time = "first");
 
 }  // namespace headflow

@@ -20,6 +20,9 @@ namespace {
 
 using testing::flatten;
 
+/// Those that the files have.
+std::vector<BlockInfo> blocks() { return find_activation("softmax-1")->blocks(); }
+
 constexpr int kRuns = 3, kTimes = 2, H = 2, F = 3, kDimension = 9;
 
 /// Vectors of one run at one time, and their overlaps.
@@ -81,7 +84,7 @@ class RecordedPointTest : public ::testing::Test {
 
   std::string complaint(int run = 1) const {
     try {
-      read_recorded_point(path, run);
+      read_recorded_point(path, blocks(), run);
     } catch (const Error& e) {
       return e.what();
     }
@@ -96,49 +99,53 @@ TEST_F(RecordedPointTest, TakesARunOfSgdAtItsFirstTime) {
   write_sgd();
   for (int run = 1; run <= kRuns; ++run) {
     const State state(static_cast<unsigned>(run));
-    const RecordedPoint got = read_recorded_point(path, run);
-    EXPECT_EQ(got.user.m, state.m);
-    EXPECT_EQ(got.user.b, state.b);
-    EXPECT_EQ(got.user.v, state.v);
+    const RecordedPoint got = read_recorded_point(path, blocks(), run);
+    EXPECT_EQ(got.m, state.m);
+    EXPECT_EQ(got.blocks.at("b"), Matrix(state.b.transpose()));
+    EXPECT_EQ(got.blocks.at("v"), Matrix::Constant(1, 1, state.v));
     EXPECT_EQ(got.p, state.p);
     const Matrix rest = state.q - state.m * state.p.inverse() * state.m.transpose();
-    EXPECT_TRUE((got.user.R * got.user.R.transpose()).isApprox(rest, 1e-10));
+    EXPECT_TRUE((got.R * got.R.transpose()).isApprox(rest, 1e-10));
     // In the frame of the problem the heads have their overlaps.
     ProblemOptions options = testing::problem_options("softmax", "gaussian", 4, H, F);
     options.p = got.p;
-    EXPECT_TRUE(Problem(options).frame().enter(got.user).q().isApprox(state.q, 1e-10));
+    EXPECT_TRUE(read_recorded_point(path, {}, run).blocks.empty()) << "none are asked for";
+    EXPECT_TRUE(Problem(options).frame().enter({got.m, got.R, {}}).q().isApprox(state.q, 1e-10));
   }
 }
 
 TEST_F(RecordedPointTest, ReadsFilesFromBeforeTheDimensionsWereRenamed) {
   write_sgd(0.0, 1);
-  const RecordedPoint got = read_recorded_point(path, 2);
-  EXPECT_EQ(got.user.m, State(2).m);
-  EXPECT_EQ(got.user.b, State(2).b);
+  const RecordedPoint got = read_recorded_point(path, blocks(), 2);
+  EXPECT_EQ(got.m, State(2).m);
+  EXPECT_EQ(got.blocks.at("b"), Matrix(State(2).b.transpose()));
 }
 
 TEST_F(RecordedPointTest, TakesTheStartOfAFlow) {
-  ProblemOptions options = testing::problem_options("softmax", "gaussian", 4, H, F);
+  ProblemOptions options = testing::problem_options("softmax-1", "gaussian", 4, H, F);
   options.p = State(1).p;
   const Problem problem(options);
   const auto engine = make_engine(problem, testing::engine_options(100, 1));
-  const Point start = testing::random_point(H, F, 3);  // in the frame
+  const Point start = testing::random_point(problem, 3);  // in the frame
   Trajectory trajectory;
   FlowOptions flow;
   flow.time = 1;
   const FlowSummary summary = integrate_flow(*engine, start, flow, trajectory);
   write_flow_result(path, *engine, trajectory, summary, {});
-  const RecordedPoint got = read_recorded_point(path, 1);
+  const RecordedPoint got = read_recorded_point(path, blocks(), 1);
   EXPECT_EQ(got.p, State(1).p);
-  EXPECT_EQ(got.user.R, start.R);  // R itself: no root is needed
-  EXPECT_TRUE(flatten(problem.frame().enter(got.user)).isApprox(flatten(start), 1e-13));
+  EXPECT_EQ(got.R, start.R);  // R itself: no root is needed
+  Point user = problem.zero_point();
+  user.m = got.m, user.R = got.R;
+  for (const auto& [name, row] : got.blocks) user[name] = row.transpose();
+  EXPECT_TRUE(flatten(problem.frame().enter(user)).isApprox(flatten(start), 1e-13));
   expect_complaint("flow.init_run = 2: must be 1", 2);
 }
 
 TEST_F(RecordedPointTest, ASessionTakesItAsItsPoint) {
   write_sgd();
   Session session;
-  session.problem = testing::problem_options("softmax", "gaussian", 4, H, F);
+  session.problem = testing::problem_options("softmax-1", "gaussian", 4, H, F);
   session.flow.init_from = path;
   session.flow.init_run = 2;
   session.take_recorded_start();
@@ -149,6 +156,8 @@ TEST_F(RecordedPointTest, ASessionTakesItAsItsPoint) {
   const Problem problem(session.problem);
   const Point start = session.flow_start(problem);
   EXPECT_TRUE(start.q().isApprox(State(2).q, 1e-10));
+  EXPECT_EQ(start["b"], State(2).b);
+  EXPECT_EQ(start["v"][0], State(2).v);
   // The configuration needs no file.
   const std::string configuration = session.flow_configuration();
   EXPECT_EQ(configuration.find(path), std::string::npos);
@@ -172,17 +181,17 @@ TEST_F(RecordedPointTest, ASessionTakesItAsItsPoint) {
 TEST_F(RecordedPointTest, AtAnyTime) {
   for (const char* format : {"headflow-sgd", "headflow-comparison"}) {
     write_sgd(0.0, 2, format);
-    EXPECT_EQ(read_recorded_point(path, 2).time, 0.0);
+    EXPECT_EQ(read_recorded_point(path, blocks(), 2).time, 0.0);
     for (const char* late : {"last", "2.5", "1.3", " 2.5", "2.5000000001"}) {
-      const RecordedPoint got = read_recorded_point(path, 2, late);
+      const RecordedPoint got = read_recorded_point(path, blocks(), 2, late);
       EXPECT_EQ(got.time, 2.5) << late;
-      EXPECT_EQ(got.user.m, State(102).m) << late;
+      EXPECT_EQ(got.m, State(102).m) << late;
     }
     for (const char* early : {"first", "0", "1.2"}) {
-      EXPECT_EQ(read_recorded_point(path, 2, early).user.m, State(2).m) << early;
+      EXPECT_EQ(read_recorded_point(path, blocks(), 2, early).m, State(2).m) << early;
     }
     for (const char* bad : {"2.6", "-1", "end", "", "nan", "1 2"}) {
-      EXPECT_THROW(read_recorded_point(path, 2, bad), OptionError) << bad;
+      EXPECT_THROW(read_recorded_point(path, blocks(), 2, bad), OptionError) << bad;
     }
   }
 }
@@ -198,20 +207,20 @@ TEST_F(RecordedPointTest, StartsAroundAPoint) {
   const Point point = session.flow_start(problem);
   EXPECT_EQ(point.m, Matrix::Ones(H, F)) << "no noise around a point unless it is asked for";
   session.flow.init_noise = 0.1;
-  session.flow.init_b = Matrix::Constant(1, 1, 0.5);
-  session.flow.init_v = 2.0;
+  session.flow.init_blocks = {{"b", Matrix::Constant(1, 1, 0.5)},
+                              {"v", Matrix::Constant(1, 1, 2.0)}};
   const Point start = session.flow_start(problem);
   const Point noise = initial_point(problem, 0.1, 1);
   EXPECT_TRUE((start.m - point.m).isApprox(noise.m, 1e-12));
   EXPECT_TRUE((start.R - point.R).isApprox(noise.R - point.R, 1e-12));
-  EXPECT_EQ(start.b, Vector::Constant(H, 0.5));
-  EXPECT_EQ(start.v, 2.0);
+  EXPECT_EQ(start["b"], Vector::Constant(H, 0.5));
+  EXPECT_EQ(start["v"][0], 2.0);
   session.take_recorded_start();
   std::ofstream(path) << session.flow_configuration();
   Session again;
   again.keys.read_file(path);
   EXPECT_EQ(flatten(again.flow_start(Problem(again.problem))), flatten(start));
-  session.flow.init_b = Matrix::Constant(1, 3, 0.5);
+  session.flow.init_blocks["b"] = Matrix::Constant(1, 3, 0.5);
   EXPECT_THROW(session.flow_start(problem), OptionError);
 }
 
@@ -243,7 +252,7 @@ TEST_F(RecordedPointTest, HugeDimensions) {
 
 TEST_F(RecordedPointTest, OnlyRegularFilesAreOpened) {
   const auto refused = [](const std::string& name) {
-    EXPECT_THROW(read_recorded_point(name, 1), FileError) << name;
+    EXPECT_THROW(read_recorded_point(name, blocks(), 1), FileError) << name;
     EXPECT_EQ(read_attribute(name, "format"), "");
   };
   for (const char* name : {"http://127.0.0.1:9/run.nc", "https://127.0.0.1:9/run.nc#mode=bytes",
@@ -263,8 +272,9 @@ TEST_F(RecordedPointTest, SaysWhatIsWrong) {
   expect_complaint("flow.init_run = 0: must be from 1 to 3", 0);
   write_sgd(50.0);
   expect_complaint("do not belong together");
-  write_sgd(0.0, 3);
-  expect_complaint("has format version 3, newer than this program's");
+  constexpr int kNewer = kResultFormatVersion + 1;
+  write_sgd(0.0, kNewer);
+  expect_complaint(fmt::format("has format version {}, newer than this program's", kNewer));
 
   NetcdfWriter other;
   other.dimension("attention_head", H);

@@ -3,7 +3,9 @@
 #include <commit.h>
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <numeric>
 
@@ -44,6 +46,46 @@ void write_axes(NetcdfWriter& file, const Problem& problem) {
   axis("other_head", problem.H(), "second head of a pair");
   axis("feature", problem.F(), "hidden direction");
   axis("feature2", problem.F(), "second hidden direction of a pair");
+  const auto has_tokens = [](const BlockLayout::Entry& e) {
+    return std::ranges::count(e.info.axes, Axis::token) > 0;
+  };
+  if (std::ranges::any_of(problem.layout()->entries(), has_tokens)) {
+    axis("token", problem.L(), "token");
+  }
+}
+
+std::vector<std::string> dimensions_of(const BlockInfo& block) {
+  std::vector<std::string> out;
+  for (const Axis axis : block.axes) {
+    switch (axis) {
+      case Axis::head: out.emplace_back("attention_head"); break;
+      case Axis::other_head: out.emplace_back("other_head"); break;
+      case Axis::feature: out.emplace_back("feature"); break;
+      case Axis::token: out.emplace_back("token"); break;
+    }
+  }
+  return out;
+}
+
+void write_blocks(NetcdfWriter& file, const Problem& problem,
+                  const std::vector<std::string>& leading, const std::vector<const Blocks*>& values,
+                  const std::string& suffix) {
+  for (const BlockLayout::Entry& e : problem.layout()->entries()) {
+    std::vector<double> all;
+    for (const Blocks* one : values) {
+      const double* from = one->data() + e.offset;
+      if (one->size() == 0) {
+        all.insert(all.end(), static_cast<std::size_t>(e.size), std::nan(""));
+      } else {
+        all.insert(all.end(), from, from + e.size);
+      }
+    }
+    std::vector<std::string> dimensions = leading;
+    for (std::string& name : dimensions_of(e.info)) dimensions.push_back(std::move(name));
+    NetcdfWriter::Attributes attributes = described(e.info.meaning);
+    attributes.emplace_back("role", "parameter");
+    file.variable(e.info.name + suffix, dimensions, all, attributes);
+  }
 }
 
 void write_provenance(NetcdfWriter& file, const std::string& title, const std::string& format,
@@ -87,15 +129,15 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
   file.dimension("time", trajectory.time.size());
   write_axes(file, problem);
 
-  std::vector<double> p, m, R, q, r, b, v;
+  std::vector<double> p, m, R, q, r;
+  std::vector<const Blocks*> blocks;
   append(p, problem.p());
   for (const Point& point : trajectory.point) {
     append(m, problem.frame().leave(point).m);
     append(R, point.R);
     append(q, point.q());
     append(r, positive_square_root(point.R * point.R.transpose()));
-    append(b, point.b.transpose());
-    v.push_back(point.v);
+    blocks.push_back(&point.blocks);
   }
   file.variable("time", {"time"}, trajectory.time, time_attributes());
   file.variable("p", {"feature", "feature2"}, p,
@@ -108,18 +150,16 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
                 described("overlap of two heads, k_h . k_h' = m p^-1 m^T + R R^T"));
   file.variable("r", {"time", "attention_head", "other_head"}, r,
                 described("symmetric square root of R R^T"));
-  file.variable("b", {"time", "attention_head"}, b, described("bias of a head"));
-  file.variable("v", {"time"}, v, described("global scale"));
-  file.variable("loss", {"time"}, trajectory.loss,
-                {{"long_name", "population loss E(m, R, b, v)"},
-                 {"units", "1"},
-                 {"ancillary_variables", "loss_error"}});
+  write_blocks(file, problem, {"time"}, blocks);
+  file.variable(
+      "loss", {"time"}, trajectory.loss,
+      {{"long_name", "population loss"}, {"units", "1"}, {"ancillary_variables", "loss_error"}});
   file.variable("loss_error", {"time"}, trajectory.loss_error,
                 {{"long_name", "error of the loss"},
                  {"units", "1"},
                  {"error_kind", std::string(to_string(engine.error_kind()))}});
   file.variable("gradient_norm", {"time"}, trajectory.gradient_norm,
-                {{"long_name", "Euclidean norm of the gradient of the loss in (m p^-1/2, R, b, v)"},
+                {{"long_name", "Euclidean norm of the gradient of the loss in all that is trained"},
                  {"units", "1"},
                  {"ancillary_variables", "gradient_error"}});
   file.variable("gradient_error", {"time"}, trajectory.gradient_error,

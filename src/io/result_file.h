@@ -9,7 +9,7 @@
 namespace headflow {
 
 /// Version of the layout described in docs/result_format.md.
-inline constexpr int kResultFormatVersion = 2;
+inline constexpr int kResultFormatVersion = 3;
 
 /// "0.1.0", and the commit the program was built from ("unknown" outside of a checkout).
 std::string program_version();
@@ -34,6 +34,12 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
 
 /// Dimensions and coordinates attention_head, other_head, feature and feature2.
 void write_axes(NetcdfWriter& file, const Problem& problem);
+/// Names of the dimensions of a block.
+std::vector<std::string> dimensions_of(const BlockInfo& block);
+/// A variable for each block of the activation, from points in the order of the leading dimensions.
+void write_blocks(NetcdfWriter& file, const Problem& problem,
+                  const std::vector<std::string>& leading, const std::vector<const Blocks*>& values,
+                  const std::string& suffix = "");
 /// Global attributes that say where a result comes from.
 void write_provenance(NetcdfWriter& file, const std::string& title, const std::string& format,
                       const Provenance& provenance);

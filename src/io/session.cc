@@ -17,18 +17,19 @@ std::string list_of_names(const Range& range) {
 }  // namespace
 
 Point PointOptions::make(const Problem& problem) const {
-  const int H = problem.H();
-  Point out = Point::zero(H, problem.F());
-  out.R = problem.eta() * Matrix::Identity(H, H);
-  out.v = v.value_or(1.0);
+  Point out = problem.start_point();
   if (m) out.m = *m;
   if (R) out.R = *R;
-  if (b) {
-    if (b->rows() != 1) {
-      throw OptionError("point.b", parameter_text(*b),
-                        fmt::format("must be a list of {} numbers", H));
+  for (const BlockLayout::Entry& e : problem.layout()->entries()) {
+    const auto given = blocks.find(e.info.name);
+    if (given == blocks.end()) continue;
+    const Matrix& values = given->second;
+    if (values.size() != e.size || (e.shape.size() < 2 && values.rows() != 1)) {
+      throw OptionError(
+          "point." + e.info.name, parameter_text(values),
+          e.size == 1 ? "must be one number" : fmt::format("must be a list of {} numbers", e.size));
     }
-    out.b = b->row(0);
+    out.blocks[e.info.name] = Eigen::Map<const Vector>(values.data(), values.size());
   }
   problem.check(out);
   return problem.frame().enter(std::move(out));
@@ -36,7 +37,7 @@ Point PointOptions::make(const Problem& problem) const {
 
 Session::Session() {
   std::vector<std::string> activation_names, prior_names;
-  for (const Activation* a : activations()) activation_names.emplace_back(a->info().name);
+  for (const auto& a : activations()) activation_names.emplace_back(a->name());
   for (const PriorInfo* p : priors()) prior_names.emplace_back(p->name);
 
   keys.add("problem", "activation", problem.activation,
@@ -47,6 +48,9 @@ Session::Session() {
   keys.add("problem", "heads", problem.heads, "H, attention heads");
   keys.add("problem", "features", problem.features, "F, hidden directions");
   keys.add("problem", "eta", problem.eta, "initial norm of a head, k_h ~ N(0, eta^2 I/D)");
+  keys.add(
+      "problem", "train", problem.train,
+      "what is trained, separated by commas: m, R and blocks of the activation (default: all)");
   keys.add("problem", "p", problem.p,
            "overlaps p_ff' = k*_f . k*_f' of the hidden directions, F x F (default: I)");
   std::map<std::string, std::string, std::less<>> parameter_help;
@@ -61,13 +65,23 @@ Session::Session() {
     }
   }
   for (const auto& [name, help] : parameter_help) {
-    keys.add("problem", name, problem.prior_parameters, help + ")");
+    keys.add("problem", name, name, problem.prior_parameters, help + ")");
   }
 
   keys.add("point", "m", point.m, "overlaps m_hf = k_h . k*_f, H x F (default 0)");
   keys.add("point", "R", point.R, "orthogonal parts R, H x H (default eta I)");
-  keys.add("point", "b", point.b, "biases b, H numbers (default 0)");
-  keys.add("point", "v", point.v, "scale v (default 1)");
+  // Blocks of the activations: what each means, and whose it is.
+  std::map<std::string, std::string, std::less<>> block_help;
+  for (const auto& a : activations()) {
+    for (const BlockInfo& block : a->blocks()) {
+      std::string& help = block_help[block.name];
+      help += help.empty() ? fmt::format("{} ({}", block.meaning, a->name())
+                           : fmt::format(", {}", a->name());
+    }
+  }
+  for (const auto& [name, help] : block_help) {
+    keys.add("point", name, name, point.blocks, help + ")");
+  }
 
   keys.add("run", "engine", engine.engine,
            "how expectations are computed: auto (the cheapest that meets the tolerance), "
@@ -84,9 +98,10 @@ Session::Session() {
   keys.add("flow", "init_noise", flow.init_noise,
            "standard deviation of the noise in m and R at the start (default 0.01; around a point "
            "or a file 0)");
-  keys.add("flow", "init_b", flow.init_b,
-           "biases at the start, one number or one a head (default 0, or the point's)");
-  keys.add("flow", "init_v", flow.init_v, "scale at the start (default 1, or the point's)");
+  for (const auto& [name, help] : block_help) {
+    keys.add("flow", "init_" + name, name, flow.init_blocks,
+             "at the start, one number or all: " + help + ")");
+  }
   keys.add("flow", "init_from", flow.init_from,
            "start where a recorded run was: a result file of flow, sgd or compare");
   keys.add("flow", "init_run", flow.init_run, "number of the run in that file, from 1");
@@ -167,7 +182,8 @@ std::string Session::take_recorded_start() {
   ProblemOptions without_p = problem;
   without_p.p.reset();
   static_cast<void>(Problem(without_p));  // its rules come first: the file must fit a good problem
-  const RecordedPoint recorded = read_recorded_point(flow.init_from, flow.init_run, flow.init_time);
+  const RecordedPoint recorded = read_recorded_point(
+      flow.init_from, find_activation(problem.activation)->blocks(), flow.init_run, flow.init_time);
   const auto fits = [&](const char* what, int wanted, int there) {
     if (wanted == there) return;
     throw OptionError(
@@ -175,12 +191,11 @@ std::string Session::take_recorded_start() {
         fmt::format("has {0} {1}, but problem.{1} = {2}: use --{1} {0} or another file", there,
                     what, wanted));
   };
-  fits("heads", problem.heads, recorded.user.heads());
-  fits("features", problem.features, recorded.user.features());
-  point.m = recorded.user.m;
-  point.R = recorded.user.R;
-  point.b = recorded.user.b.transpose();
-  point.v = recorded.user.v;
+  fits("heads", problem.heads, static_cast<int>(recorded.m.rows()));
+  fits("features", problem.features, static_cast<int>(recorded.m.cols()));
+  point.m = recorded.m;
+  point.R = recorded.R;
+  point.blocks = recorded.blocks;
   problem.p = recorded.p;
   std::string note;
   if (!recorded.verified) {
@@ -205,14 +220,18 @@ void Session::check_end() const {
 Point Session::flow_start(const Problem& checked) const {
   Point start = flow.init == FlowInit::noise ? PointOptions().make(checked) : point.make(checked);
   if (flow.noise() > 0) start = noisy(std::move(start), flow.noise(), engine.seed);
-  if (flow.init_v) start.v = *flow.init_v;
-  if (flow.init_b) {
-    const Matrix& b = *flow.init_b;
-    if (b.rows() != 1 || (b.cols() != 1 && b.cols() != checked.H())) {
-      throw OptionError("flow.init_b", parameter_text(b),
-                        fmt::format("must be one number, or {}, one a head", checked.H()));
+  for (const BlockLayout::Entry& e : checked.layout()->entries()) {
+    const auto given = flow.init_blocks.find(e.info.name);
+    if (given == flow.init_blocks.end()) continue;
+    const Matrix& values = given->second;
+    if (values.rows() != 1 || (values.cols() != 1 && values.cols() != e.size)) {
+      throw OptionError(
+          "flow.init_" + e.info.name, parameter_text(values),
+          e.size == 1 ? "must be one number" : fmt::format("must be one number, or {}", e.size));
     }
-    for (int h = 0; h < checked.H(); ++h) start.b[h] = b(0, b.cols() == 1 ? 0 : h);
+    for (Eigen::Index i = 0; i < e.size; ++i) {
+      start.blocks[e.info.name][i] = values(0, values.cols() == 1 ? 0 : i);
+    }
   }
   checked.check(start);
   return start;

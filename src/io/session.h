@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,10 +15,10 @@
 namespace headflow {
 
 /// The [point] table: order parameters. What is not given takes its initial value:
-/// m = 0, R = eta I, b = 0, v = 1.
+/// m = 0, R = eta I, and blocks as the activation says.
 struct PointOptions {
-  std::optional<Matrix> m, R, b;
-  std::optional<double> v;
+  std::optional<Matrix> m, R;
+  std::map<std::string, Matrix, std::less<>> blocks;  ///< of any activation, by name
 
   /// The point in the problem's frame, from m_hf = k_h . k*_f. Throws OptionError if a shape does
   /// not fit the problem.
@@ -95,7 +96,7 @@ struct Session : Configuration {
   /// Throws OptionError if [end] breaks a rule.
   void check_end() const;
 
-  /// Start of the flow, by flow.init, init_noise, init_b and init_v.
+  /// Start of the flow, by flow.init, init_noise and init_<block>.
   Point flow_start(const Problem& problem) const;
 };
 

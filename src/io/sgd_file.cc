@@ -69,13 +69,11 @@ void write_sgd_runs(NetcdfWriter& file, const Problem& problem, const SgdOptions
   file.variable("R", {"run", "time", "attention_head", "other_head"},
                 collect_records(recorded, [](const SgdRecord& r) { return r.state.Lambda; }),
                 described("lower triangular, R R^T = q - m p^-1 m^T"));
-  file.variable(
-      "b", {"run", "time", "attention_head"},
-      collect_records(recorded, [](const SgdRecord& r) { return Matrix(r.state.b.transpose()); }),
-      described("bias of a head"));
-  file.variable("v", {"run", "time"},
-                collect_records(recorded, [](const SgdRecord& r) { return number(r.state.v); }),
-                described("global scale"));
+  std::vector<const Blocks*> blocks;
+  for (const auto& run : recorded) {
+    for (const SgdRecord& record : run) blocks.push_back(&record.state.blocks);
+  }
+  write_blocks(file, problem, {"run", "time"}, blocks);
   file.variable("batch_loss", {"run", "time"},
                 collect_records(recorded, [](const SgdRecord& r) { return number(r.loss.mean); }),
                 with_error("loss of the batch that is drawn at this time", "batch_loss_error"));

@@ -1,113 +1,136 @@
 #pragma once
 
-// The activation sigma(chi, b, v; h) of an attention head, and its derivative.
+// The activation sigma(chi, parameters; h) of an attention head: everything that the rest of
+// headflow knows of it. An activation is one file with a class derived from
 //
-// All functions work on kLanes = 8 samples at once, one per vector lane: an array
-// written [H][L] holds H*L groups of 8 doubles, aligned to 64 bytes. b and v are shared by
-// the lanes. Implementations are vectorised with run-time dispatch; see
-// activations/softmax.cc for the pattern and CONTRIBUTING.md for the steps.
+//   FormulaActivation   (formula_activation.h) which asks for the formula alone, or from
+//   Activation          if it brings vectorised functions of its own, as softmax.cc does.
+//
+// Code elsewhere asks an activation for what it can do and never for its name. CONTRIBUTING.md has
+// the steps.
 
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "core/random.h"
+#include "core/lanes.h"
+#include "model/blocks.h"
+#include "model/factorisation.h"
 
 namespace headflow {
-
-/// How an activation's denominators depend on the tokens; what the factorised engine needs.
-enum class Factorisation {
-  none,             ///< not a sum of exponentials over tokens: sampled engines only
-  heads,            ///< each head is normalised by its own sum: softmax
-  heads_with_sink,  ///< that sum plus e^b, output times v: softmax-1
-  joint,            ///< all heads share one sum of e^(chi + b): B-softmax
-};
-
-struct ActivationInfo {
-  std::string_view name;     ///< as in configuration files
-  std::string_view formula;  ///< sigma_hl, for help and docs
-  bool trains_b;
-  bool trains_v;
-  Factorisation factorisation = Factorisation::none;
-};
 
 /// Eight noise draws, each serving `placements` samples: in sample p token p is the
 /// relevant one, so that its scores are chi_hp + mu_hp with mu_hp = m_h . theta_p.
 /// Scores are in bits, i.e. divided by ln 2: then e^chi is 2^score, whose argument reduction
-/// needs no multiplication. b stays in natural units.
+/// needs no multiplication. Parameters stay in natural units.
 /// Exact because tokens are exchangeable; cheap because the noise scores (and, for
 /// exponential activations, their exponentials) are shared by all placements.
 struct PlacementBatch {
-  int heads = 0;
-  int tokens = 0;
+  Sizes sizes;
   int placements = 0;  ///< at most min(tokens, kMaxPlacements)
-  const double* b = nullptr;
-  double v = 1.0;
-  /// True if max |chi| + max |mu| + max |b| / ln 2 <= kModerateScore: exponentials, and
+  const double* parameters = nullptr;
+  /// True if max |chi| + max |mu| + largest_shift / ln 2 <= kModerateScore: exponentials, and
   /// products of two sums of them, neither overflow nor vanish.
   bool moderate = false;
 
-  const double* mu = nullptr;       ///< [H][P] in; may be null if moderate and `factor` is given
+  const double* mu = nullptr;       ///< [H][P] in; not read by a fast path if `factor` is given
   const double* factor = nullptr;   ///< [H][P] in: 2^mu where the caller knows it; may be null
   const double* weight = nullptr;   ///< [P] in: of each sample, >= 0; null for 1
   double* chi = nullptr;            ///< [H][L] in: noise scores; out: sum over p of g_hl
   double* g_relevant = nullptr;     ///< [H][P] out: g_hp of sample p, the factor of theta_p
   double* loss = nullptr;           ///< [1] added to
-  double* grad_b = nullptr;         ///< [H] added to
-  double* grad_v = nullptr;         ///< [1] added to
+  double* grad = nullptr;           ///< [parameters] added to
   double* second_moment = nullptr;  ///< [H][H] added to: sum_l g_hl g_h'l; null if not wanted
-  double* scratch = nullptr;        ///< scratch_size(heads, tokens) groups
+  double* scratch = nullptr;        ///< scratch_groups(sizes) groups
 };
 
 inline constexpr int kMaxPlacements = 8;
 inline constexpr double kModerateScore = 450.0;  ///< bits
 
-/// What an activation computes, compiled for one instruction set.
-struct ActivationKernels {
-  /// Weights and mean output of eight samples.
-  ///   u      [H][L]  in: scores chi; out: normalised weights (what backward needs)
-  ///   state  [H]     out: anything else backward needs
-  ///   mean   [L]     out: (1/H) sum_h sigma_hl
-  /// Any finite score is fine: nothing overflows.
-  void (*forward)(int heads, int tokens, const double* b, double v, double* u, double* state,
-                  double* mean);
-
-  /// Derivatives given s_l = -d loss / d mean_l.
-  ///   u       [H][L]  in: weights; out: g_hl = d loss / d chi_hl
-  ///   grad_b  [H], grad_v [1]  added to
-  void (*backward)(int heads, int tokens, double v, const double* s, double* u, const double* state,
-                   double* grad_b, double* grad_v);
-
-  /// Optional (null: forward and backward for each placement): loss and gradient of a
-  /// PlacementBatch with moderate scores and no second moment, faster.
-  void (*placements)(const PlacementBatch& batch) = nullptr;
+/// The loss near m = 0, R = 0 with equal heads and attention 1/L (theory/origin.h).
+struct OriginConstants {
+  double c1, c2, c3, c4;
+  double g1;  ///< 2 (L-1)/(H L^2) for softmax and B-softmax
 };
 
 class Activation {
  public:
-  /// `kernels` returns the functions for the instruction set of this machine.
-  Activation(const ActivationInfo& info, ActivationKernels (*kernels)())
-      : info_(info), kernels_(kernels) {}
+  virtual ~Activation() = default;
 
-  const ActivationInfo& info() const { return info_; }
-  ActivationKernels kernels() const { return kernels_(); }
+  virtual std::string_view name() const = 0;     ///< as in configuration files
+  virtual std::string_view formula() const = 0;  ///< sigma_hl, for help and docs
+  /// What is trained besides m and R. `parameters` below are their numbers, in this order.
+  virtual std::vector<BlockInfo> blocks() const { return {}; }
 
-  /// Loss sum_l (delta_lp - mean_l)^2 of each sample and its gradient, summed over placements.
-  void placements(const PlacementBatch& batch) const;
+  // ---- Values and derivatives ----
 
-  /// Groups of 8 doubles of scratch that `placements` may use.
-  static std::size_t scratch_size(int heads, int tokens) {
-    const auto H = static_cast<std::size_t>(heads), L = static_cast<std::size_t>(tokens);
-    return 2 * H * L + 2 * H * kMaxPlacements + L * kMaxPlacements + 4 * L + 4 * H + 32;
+  /// sigma [H][L] of one sample, from its scores chi [H][L]: the definition of the activation,
+  /// which everything else is held against. Any finite score is fine: nothing overflows.
+  virtual void attention(const Sizes& sizes, const double* chi, const double* parameters,
+                         double* sigma) const = 0;
+
+  /// Eight samples at once, one per lane; parameters are shared by the lanes.
+  ///   u      [H][L]           in: scores chi; out: whatever `backward` needs there
+  ///   state  [state_groups]   out: anything else `backward` needs
+  ///   mean   [L]              out: (1/H) sum_h sigma_hl
+  virtual void forward(const Sizes& sizes, const double* parameters, double* u, double* state,
+                       double* mean) const = 0;
+  /// Derivatives given s_l = -d loss / d mean_l.
+  ///   u     [H][L]         in: as `forward` left it; out: g_hl = d loss / d chi_hl
+  ///   grad  [parameters]   added to
+  virtual void backward(const Sizes& sizes, const double* parameters, const double* s, double* u,
+                        const double* state, double* grad) const = 0;
+  virtual std::size_t state_groups(const Sizes& sizes) const {
+    return static_cast<std::size_t>(sizes.H);
   }
 
- private:
-  ActivationInfo info_;
-  ActivationKernels (*kernels_)();
+  /// Loss sum_l (delta_lp - mean_l)^2 of each sample and its gradient, summed over placements; by
+  /// `forward` and `backward`, unless there is something faster.
+  void placements(const PlacementBatch& batch) const;
+  /// Groups of 8 doubles of scratch that `placements` may use.
+  std::size_t scratch_groups(const Sizes& sizes) const;
+
+  // ---- What it can do; the defaults mean that nothing is known ----
+
+  /// How its denominators depend on the tokens: what the factorised engine needs.
+  virtual Factorisation factorisation() const { return {}; }
+  /// Directions of the parameters along which nothing changes.
+  virtual std::vector<Vector> symmetries(const BlockLayout& /*layout*/) const { return {}; }
+  /// Coordinates in which a change of the parameters is measured: a parameter that goes to infinity
+  /// where nothing depends on it any more is not far.
+  virtual Vector travelled(const Blocks& parameters) const { return parameters.values(); }
+  /// True if the parameters silence this head.
+  virtual bool silent(const Blocks& /*parameters*/, int /*head*/) const { return false; }
+  /// Where attention is 1/L at m = R = 0, for equal heads whose first parameter is b.
+  virtual void set_origin(double b, Blocks& parameters) const;
+  /// Closed forms there, if they are known.
+  virtual std::optional<OriginConstants> origin_constants(const Sizes& /*sizes*/,
+                                                          double /*b*/) const {
+    return std::nullopt;
+  }
+
+  /// True if there is something faster than `forward` and `backward` for a PlacementBatch with
+  /// moderate scores and no second moment.
+  virtual bool has_fast_placements() const { return false; }
+  /// The most that parameters add to a score, for PlacementBatch::moderate.
+  virtual double largest_shift(const Blocks& /*parameters*/) const { return 0; }
+
+ protected:
+  virtual void fast_placements(const PlacementBatch& /*batch*/) const {}
 };
 
-/// The registry (activation.cc).
-std::span<const Activation* const> activations();
+/// Sets blocks to where training starts.
+void set_initial(Blocks& blocks);
+
+/// The registry (activation.cc): those of headflow, and those that were added.
+std::vector<std::shared_ptr<const Activation>> activations();
+/// Makes an activation known by its name; to be called before anything is computed. Throws Error if
+/// there is one of that name.
+void register_activation(std::shared_ptr<const Activation> activation);
 /// Throws OptionError for problem.activation if there is none of that name.
-const Activation& find_activation(std::string_view name);
+std::shared_ptr<const Activation> find_activation(std::string_view name);
 
 }  // namespace headflow

@@ -37,19 +37,8 @@ Frame::Frame(const std::optional<Matrix>& p, int features)
   inverse_root_ = inverse_positive_square_root(p_);
 }
 
-std::unique_ptr<Prior> Frame::enter(std::unique_ptr<Prior> prior) const {
-  if (identity_) return prior;
-  const auto* mixture = dynamic_cast<const GaussianMixture*>(prior.get());
-  if (!mixture) {
-    throw OptionError("problem.p", parameter_text(p_),
-                      "needs a prior that is a mixture of Gaussians and atoms");
-  }
-  std::vector<MixtureComponent> components = mixture->components();
-  for (MixtureComponent& component : components) {
-    component.mean = root_ * component.mean;
-    component.factor = root_ * component.factor;
-  }
-  return std::make_unique<GaussianMixture>(std::move(components));
+std::shared_ptr<const Prior> Frame::enter(std::shared_ptr<const Prior> prior) const {
+  return identity_ ? prior : linear_image(std::move(prior), root_);
 }
 
 Point Frame::enter(Point point) const {

@@ -23,7 +23,7 @@ class Frame {
   bool is_identity() const { return identity_; }
 
   /// The law of p^(1/2) theta.
-  std::unique_ptr<Prior> enter(std::unique_ptr<Prior> prior) const;
+  std::shared_ptr<const Prior> enter(std::shared_ptr<const Prior> prior) const;
   /// m -> m p^(-1/2), and back.
   Point enter(Point point) const;
   Point leave(Point point) const;

@@ -19,12 +19,17 @@ Matrix some_p() {
   return p;
 }
 
+/// Of three features and two heads, with b and v.
+Point some_point(unsigned seed) {
+  return testing::random_point(Problem(problem_options("softmax-1", "full", 4, 2, 3)), seed);
+}
+
 TEST(Frame, PassesThroughAreInverse) {
   const Frame frame(some_p(), 3);
   EXPECT_FALSE(frame.is_identity());
   EXPECT_TRUE((frame.root() * frame.root()).isApprox(some_p()));
   EXPECT_TRUE(frame.root().isApprox(frame.root().transpose()));
-  const Point outside = testing::random_point(2, 3, 1), inside = frame.enter(outside);
+  const Point outside = some_point(1), inside = frame.enter(outside);
   EXPECT_TRUE(flatten(frame.leave(inside)).isApprox(flatten(outside)));
   // Overlaps of the heads' parts within the span of the hidden directions.
   EXPECT_TRUE((inside.m * inside.m.transpose())
@@ -35,10 +40,10 @@ TEST(Frame, PassesThroughAreInverse) {
 // A direction dm outside is dm p^(-1/2) inside: the slope along it is the same number.
 TEST(Frame, GradientsFollowTheChainRule) {
   const Frame frame(some_p(), 3);
-  const Point gradient = testing::random_point(2, 3, 2), direction = testing::random_point(2, 3, 3);
+  const Point gradient = some_point(2), direction = some_point(3);
   EXPECT_NEAR(flatten(frame.leave_gradient(gradient)).dot(flatten(direction)),
               flatten(gradient).dot(flatten(frame.enter(direction))), 1e-13);
-  Point error = Point::zero(2, 3);
+  Point error = Point::zero_like(gradient);
   error.m.setConstant(1e-3);
   Point moved = gradient;
   moved.m(0, 0) += 1e-3, moved.m(0, 1) -= 1e-3, moved.m(1, 2) += 1e-3;
@@ -60,7 +65,7 @@ TEST(Frame, ThePriorHasTheCovarianceOfTheSignal) {
 
 TEST(Frame, TheIdentityChangesNoBit) {
   for (const char* prior : {"full", "mixture"}) {
-    ProblemOptions options = problem_options("softmax", prior, 4, 2, 3);
+    ProblemOptions options = problem_options("softmax-1", prior, 4, 2, 3);
     const Problem plain(options);
     EXPECT_EQ(plain.p(), Matrix(Matrix::Identity(3, 3)));
     options.p = Matrix::Identity(3, 3);
@@ -68,7 +73,7 @@ TEST(Frame, TheIdentityChangesNoBit) {
     EXPECT_TRUE(problem.frame().is_identity());
     EXPECT_EQ(problem.prior().mean(), plain.prior().mean());
     EXPECT_EQ(problem.prior().covariance(), plain.prior().covariance());
-    const Point point = testing::random_point(2, 3, 1);
+    const Point point = testing::random_point(problem, 1);
     for (const Point& same :
          {problem.frame().enter(point), problem.frame().leave(point),
           problem.frame().leave_gradient(point), problem.frame().leave_gradient_error(point)}) {

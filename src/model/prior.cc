@@ -18,11 +18,68 @@ namespace headflow {
 HEADFLOW_PRIORS(HEADFLOW_DECLARE)
 #undef HEADFLOW_DECLARE
 
-std::span<const PriorInfo* const> priors() {
-#define HEADFLOW_ENTRY(name) &name##_prior(),
-  static const std::vector<const PriorInfo*> all = {HEADFLOW_PRIORS(HEADFLOW_ENTRY)};
+namespace {
+
+std::vector<std::shared_ptr<const PriorInfo>>& prior_registry() {
+#define HEADFLOW_ENTRY(name) std::make_shared<const PriorInfo>(name##_prior()),
+  static std::vector<std::shared_ptr<const PriorInfo>> all = {HEADFLOW_PRIORS(HEADFLOW_ENTRY)};
 #undef HEADFLOW_ENTRY
   return all;
+}
+
+/// A law that is no mixture.
+class LinearImage final : public Prior {
+ public:
+  LinearImage(std::shared_ptr<const Prior> prior, const Matrix& A)
+      : prior_(std::move(prior)),
+        A_(A),
+        mean_(A * prior_->mean()),
+        covariance_(A * prior_->covariance() * A.transpose()) {}
+
+  const Vector& mean() const override { return mean_; }
+  const Matrix& covariance() const override { return covariance_; }
+  bool uses_normals() const override { return prior_->uses_normals(); }
+  void sample(double uniform, const double* normals, double* theta) const override {
+    Vector before(A_.cols());
+    prior_->sample(uniform, normals, before.data());
+    Eigen::Map<Vector>(theta, A_.rows()) = A_ * before;
+  }
+  Vector largest(double largest_normal) const override {
+    return A_.cwiseAbs() * prior_->largest(largest_normal);
+  }
+
+ private:
+  std::shared_ptr<const Prior> prior_;
+  Matrix A_;
+  Vector mean_;
+  Matrix covariance_;
+};
+
+}  // namespace
+
+std::vector<const PriorInfo*> priors() {
+  std::vector<const PriorInfo*> out;
+  for (const auto& one : prior_registry()) out.push_back(one.get());
+  return out;
+}
+
+void register_prior(const PriorInfo& info) {
+  for (const auto& other : prior_registry()) {
+    if (other->name == info.name)
+      throw Error(fmt::format("there is a prior {} already", info.name));
+  }
+  prior_registry().push_back(std::make_shared<const PriorInfo>(info));
+}
+
+std::shared_ptr<const Prior> linear_image(std::shared_ptr<const Prior> prior, const Matrix& A) {
+  const GaussianMixture* mixture = prior->mixture();
+  if (!mixture) return std::make_shared<const LinearImage>(std::move(prior), A);
+  std::vector<MixtureComponent> components = mixture->components();
+  for (MixtureComponent& component : components) {
+    component.mean = (A * component.mean).eval();
+    component.factor = (A * component.factor).eval();
+  }
+  return std::make_shared<const GaussianMixture>(std::move(components));
 }
 
 const PriorInfo& find_prior(std::string_view name) {

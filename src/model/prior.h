@@ -2,9 +2,9 @@
 
 // The law P_theta of the feature weights.
 
+#include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +13,10 @@
 
 namespace headflow {
 
-/// What the rest of the program needs of a prior.
+class GaussianMixture;
+
+/// What the rest of headflow needs of a prior. A law of one's own derives from it; most are a
+/// GaussianMixture already.
 class Prior {
  public:
   virtual ~Prior() = default;
@@ -28,7 +31,14 @@ class Prior {
   virtual bool uses_normals() const = 0;
   /// A bound of |theta_f| for each f when all |normals| <= largest_normal.
   virtual Vector largest(double largest_normal) const = 0;
+
+  /// The law as a mixture of Gaussians and atoms, if it is one: then expectations over it are
+  /// exact.
+  virtual const GaussianMixture* mixture() const { return nullptr; }
 };
+
+/// The law of A theta.
+std::shared_ptr<const Prior> linear_image(std::shared_ptr<const Prior> prior, const Matrix& A);
 
 /// sum_k weight_k N(mean_k, factor_k factor_k^T); an atom has a factor with no columns.
 /// Discrete, Gaussian and mixed priors are all of this form.
@@ -53,6 +63,7 @@ class GaussianMixture final : public Prior {
   void sample(double uniform, const double* normals, double* theta) const override;
   bool uses_normals() const override { return uses_normals_; }
   Vector largest(double largest_normal) const override;
+  const GaussianMixture* mixture() const override { return this; }
 
  private:
   std::vector<MixtureComponent> components_;
@@ -76,11 +87,14 @@ struct PriorInfo {
   std::string_view law;   ///< for help and docs
   std::vector<ParameterInfo> parameters;
   /// Throws OptionError for a parameter that is missing or wrong.
-  std::unique_ptr<Prior> (*make)(int features, const PriorParameters& parameters);
+  std::function<std::shared_ptr<const Prior>(int features, const PriorParameters& parameters)> make;
 };
 
-/// The registry (prior.cc).
-std::span<const PriorInfo* const> priors();
+/// The registry (prior.cc): those of headflow, and those that were added.
+std::vector<const PriorInfo*> priors();
+/// Makes a prior known by its name; to be called before anything is computed. Throws Error if there
+/// is one of that name.
+void register_prior(const PriorInfo& info);
 /// Throws OptionError for problem.prior if there is none of that name.
 const PriorInfo& find_prior(std::string_view name);
 

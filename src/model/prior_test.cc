@@ -45,7 +45,7 @@ TEST(Prior, MixtureOfGaussiansAndAtoms) {
   covariances << 2, 1, 1, 3, 0, 0, 0, 0;
   options.prior_parameters = {{"means", means}, {"covariances", covariances}};
   const Problem problem(options);
-  const auto& mixture = dynamic_cast<const GaussianMixture&>(problem.prior());
+  const auto& mixture = *problem.prior().mixture();
   ASSERT_EQ(mixture.components().size(), 2u);
   const MixtureComponent& gaussian = mixture.components()[0];
   EXPECT_TRUE((gaussian.factor * gaussian.factor.transpose()).isApprox(covariances.topRows(2)));

@@ -30,7 +30,7 @@ std::string complaint(const char* key, const Change& change) {
 TEST(Problem, GoodOneIsAccepted) {
   const Problem problem(good());
   EXPECT_EQ(problem.L(), 4);
-  EXPECT_EQ(problem.activation().info().name, "softmax");
+  EXPECT_EQ(problem.activation().name(), "softmax");
   EXPECT_TRUE(problem.notes().empty());
 }
 
@@ -131,9 +131,12 @@ TEST(Problem, UnusedParametersAreRemarked) {
 
 TEST(Problem, PointsMustFit) {
   const Problem problem(good());
-  EXPECT_NO_THROW(problem.check(testing::random_point(2, 2, 1)));
-  EXPECT_THROW(problem.check(testing::random_point(3, 2, 1)), OptionError);
-  Point bad = testing::random_point(2, 2, 1);
+  EXPECT_NO_THROW(problem.check(testing::random_point(problem, 1)));
+  EXPECT_THROW(problem.check(testing::random_point(problem.with_heads(3), 1)), OptionError);
+  const Problem other(problem_options("softmax-1", "flipping", 4, 2, 2));
+  EXPECT_THROW(problem.check(testing::random_point(other, 1)), OptionError) << "b and v too many";
+  EXPECT_THROW(other.check(testing::random_point(problem, 1)), OptionError) << "no b and v";
+  Point bad = testing::random_point(problem, 1);
   bad.m(0, 0) = NAN;
   EXPECT_THROW(problem.check(bad), OptionError);
 }

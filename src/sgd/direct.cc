@@ -18,7 +18,7 @@ class Direct final : public SgdMethod {
  public:
   Direct(const Problem& problem, const SgdSetting& setting, const SgdState& start,
          const Workers& workers)
-      : problem_(problem), setting_(setting), workers_(workers), b_(start.b), v_(start.v) {
+      : problem_(problem), setting_(setting), workers_(workers), blocks_of_state_(start.blocks) {
     const int H = problem.H(), F = problem.F();
     if (setting.dimension < F + H) {
       throw OptionError("sgd.dim", fmt::format("{}", setting.dimension),
@@ -44,7 +44,7 @@ class Direct final : public SgdMethod {
                                 std::min<std::int64_t>(workers.count(), kBlocks), kBlocks))));
     for (Block& block : blocks_) {
       block.gradient.resize(heads_.size());
-      block.rest.resize(at(H + 3) * kLanes);
+      block.rest.resize(rest_groups() * kLanes);
     }
     scratch_.resize(at(workers.count()));  // filled by those who work
   }
@@ -55,8 +55,7 @@ class Direct final : public SgdMethod {
       if (!stopped && !context.goes_on()) stopped = true;
       return !stopped;
     };
-    const int H = problem_.H();
-    AlignedVector rest(at(H + 3) * kLanes, 0.0);
+    AlignedVector rest(rest_groups() * kLanes, 0.0);
     const double n = static_cast<double>(setting_.batch), rate = setting_.rate / n;
     next_ = heads_;
     const auto wave = static_cast<std::int64_t>(blocks_.size());
@@ -73,12 +72,14 @@ class Direct final : public SgdMethod {
       }
     }
     heads_.swap(next_);
-    const ActivationInfo& info = problem_.activation().info();
-    if (info.trains_b) {
-      for (int h = 0; h < H; ++h) b_[h] -= rate * rest[at(h * kLanes)];
+    for (const BlockLayout::Entry& e : problem_.layout()->entries()) {
+      if (!problem_.trains(e.info.name)) continue;
+      for (Eigen::Index i = e.offset; i < e.offset + e.size; ++i) {
+        blocks_of_state_.values()[i] -= rate * rest[at(i * kLanes)];
+      }
     }
-    if (info.trains_v) v_ -= rate * rest[at(H * kLanes)];
-    const double mean = rest[at((H + 1) * kLanes)] / n, square = rest[at((H + 2) * kLanes)] / n;
+    const double* sums = rest.data() + problem_.layout()->size() * kLanes;
+    const double mean = sums[0] / n, square = sums[kLanes] / n;
     loss = batch_loss(mean, square, n);
     return true;
   }
@@ -95,28 +96,26 @@ class Direct final : public SgdMethod {
     out.U = heads.leftCols(F);  // the teacher lies in the first F coordinates
     out.Lambda = Matrix::Zero(problem_.H(), problem_.H());
     out.Lambda = triangular_root(heads.rightCols(heads.cols() - F));
-    out.b = b_;
-    out.v = v_;
+    out.blocks = blocks_of_state_;
     return out;
   }
 
   std::vector<double> save() const override {
     std::vector<double> out(heads_.begin(), heads_.end());
     out.insert(out.end(), teacher_.begin(), teacher_.end());
-    out.insert(out.end(), b_.data(), b_.data() + b_.size());
-    out.push_back(v_);
+    const Vector& blocks = blocks_of_state_.values();
+    out.insert(out.end(), blocks.data(), blocks.data() + blocks.size());
     return out;
   }
   void restore(const std::vector<double>& saved) override {
-    const std::size_t size = heads_.size() + teacher_.size() + at(b_.size()) + 1;
+    const std::size_t size = heads_.size() + teacher_.size() + at(blocks_of_state_.size());
     if (saved.size() != size) {
       throw Error(fmt::format("a state of this run has {} numbers, not {}", size, saved.size()));
     }
     const double* from = saved.data();
     std::copy_n(from, heads_.size(), heads_.begin());
     std::copy_n(from += heads_.size(), teacher_.size(), teacher_.begin());
-    std::copy_n(from += teacher_.size(), b_.size(), b_.data());
-    v_ = from[b_.size()];
+    std::copy_n(from += teacher_.size(), blocks_of_state_.size(), blocks_of_state_.data());
   }
 
  private:
@@ -124,20 +123,21 @@ class Direct final : public SgdMethod {
 
   struct Block {
     AlignedVector gradient;  ///< [H][stride]
-    AlignedVector rest;      ///< b, v, loss and its square, [H + 3][8]; only the first lane counts
+    AlignedVector rest;      ///< parameters, loss and its square; only the first lane counts
   };
   struct Scratch {
     AlignedVector x, lanes;
   };
 
   StreamKey key(Purpose purpose) const { return {setting_.seed, purpose, setting_.run}; }
+  std::size_t rest_groups() const { return at(problem_.layout()->size()) + 2; }
 
   /// If it is asked to stop, what it leaves is of no use.
   void run_block(std::int64_t step, std::int64_t k, Block& block, Scratch& s,
                  const GoesOn& on) const {
     const auto H = at(problem_.H()), L = at(problem_.L());
     s.x.resize(L * stride_);
-    s.lanes.resize((H * L + 2 * L + H) * kLanes);
+    s.lanes.resize((H * L + 2 * L + problem_.activation().state_groups(problem_.sizes())) * kLanes);
     std::fill(block.gradient.begin(), block.gradient.end(), 0.0);
     std::fill(block.rest.begin(), block.rest.end(), 0.0);
     const std::int64_t from = setting_.batch * k / count_, to = setting_.batch * (k + 1) / count_;
@@ -167,19 +167,21 @@ class Direct final : public SgdMethod {
     double *weights = s.lanes.data(), *mean = weights + at(H) * at(L) * kLanes,
            *pull = mean + at(L) * kLanes, *state = pull + at(L) * kLanes;
     direct_scores(H, L, stride_, heads_.data(), s.x.data(), at(L) * kLanes, kLanes, weights);
-    const ActivationKernels kernels = problem_.activation().kernels();
-    kernels.forward(H, L, b_.data(), v_, weights, state, mean);
+    const Activation& activation = problem_.activation();
+    const double* parameters = blocks_of_state_.data();
+    activation.forward(problem_.sizes(), parameters, weights, state, mean);
     Vector w(L), Gw(L);
     for (int t = 0; t < L; ++t) w[t] = (t == 0 ? 1.0 : 0.0) - mean[at(t) * kLanes];
     direct_gram_product(L, stride_, s.x.data(), w.data(), Gw.data());
     const double scale = 2.0 / static_cast<double>(setting_.dimension);
     for (int t = 0; t < L; ++t) pull[at(t) * kLanes] = scale * Gw[t];
     double* rest = block.rest.data();
-    kernels.backward(H, L, v_, pull, weights, state, rest, rest + H * kLanes);
+    activation.backward(problem_.sizes(), parameters, pull, weights, state, rest);
     direct_outer(H, L, stride_, weights, at(L) * kLanes, kLanes, s.x.data(), block.gradient.data());
     const double loss = 0.5 * scale * w.dot(Gw);
-    rest[(H + 1) * kLanes] += loss;
-    rest[(H + 2) * kLanes] += loss * loss;
+    double* sums = lanes(rest, problem_.layout()->size());
+    sums[0] += loss;
+    sums[kLanes] += loss * loss;
   }
 
   const Problem problem_;
@@ -187,8 +189,7 @@ class Direct final : public SgdMethod {
   const Workers& workers_;
   std::size_t stride_ = 0;
   AlignedVector teacher_, heads_, next_;
-  Vector b_;
-  double v_;
+  Blocks blocks_of_state_;
   std::int64_t count_ = 0;     ///< blocks of a step
   std::vector<Block> blocks_;  ///< that are computed at once
   std::vector<Scratch> scratch_;

@@ -47,8 +47,7 @@ Vector numbers(const SgdState& state) {
   for (Eigen::Index i = 0; i < q.rows(); ++i) {
     for (Eigen::Index j = 0; j <= i; ++j) out.push_back(q(i, j));
   }
-  out.insert(out.end(), state.b.begin(), state.b.end());
-  out.push_back(state.v);
+  out.insert(out.end(), state.blocks.values().begin(), state.blocks.values().end());
   return Eigen::Map<const Vector>(out.data(), static_cast<Eigen::Index>(out.size()));
 }
 

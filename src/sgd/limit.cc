@@ -27,14 +27,12 @@ void check_steps(double rtol, double atol) {
   check("compare.atol", atol, 1e-16);
 }
 
-Limit make_limit(const ProblemOptions& problem_options, const EngineOptions& engine_options,
+Limit make_limit(const Problem& problem_of_run, const EngineOptions& engine_options,
                  const SgdOptions& sgd, const SgdState& start,
                  const std::vector<std::int64_t>& steps, const LimitOptions& options,
                  const Context& context) {
-  ProblemOptions with_p = problem_options;
-  with_p.p = start.p();
-  Problem problem(with_p);
-  Limit out{problem, problem.frame().enter({start.m(), start.Lambda, start.b, start.v}), {}, {}};
+  const Problem problem = problem_of_run.with_overlaps(start.p());
+  Limit out{problem, problem.frame().enter(point_of(start)), {}, {}};
   out.flow.rtol = options.rtol;
   out.flow.atol = options.atol;
   for (const std::int64_t step : steps) {

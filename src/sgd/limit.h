@@ -42,8 +42,8 @@ std::vector<LimitKind> checked_limits(const std::vector<LimitKind>& kinds);
 /// Throws OptionError if compare.rtol or compare.atol is out of range.
 void check_steps(double rtol, double atol);
 
-/// `steps`: after which the run was recorded.
-Limit make_limit(const ProblemOptions& problem, const EngineOptions& engine, const SgdOptions& sgd,
+/// The problem is that of the run, without overlaps p. `steps`: after which the run was recorded.
+Limit make_limit(const Problem& problem, const EngineOptions& engine, const SgdOptions& sgd,
                  const SgdState& start, const std::vector<std::int64_t>& steps,
                  const LimitOptions& options, const Context& context = {});
 

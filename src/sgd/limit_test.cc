@@ -27,7 +27,7 @@ TEST(Limit, NamesAreChecked) {
 // The gradient is that without samples, bit for bit; the second moments are those of the samples.
 TEST(Limit, OnlySecondMomentsAreSampled) {
   const Problem problem(testing::problem_options("softmax-1", "flipping", 4, 2, 2));
-  const Point point = testing::random_point(2, 2, 5);
+  const Point point = testing::random_point(problem, 5);
   FlowOptions flow;
   flow.kappa = 0.02;
   EngineOptions options;
@@ -52,9 +52,8 @@ TEST(Limit, OnlySecondMomentsAreSampled) {
 
 // Halving gamma quarters what the flow of first order lacks, and halves what the kappa flow lacks.
 TEST(Limit, FirstOrderIsTheMapButForSquaresOfTheRate) {
-  const ProblemOptions options = testing::problem_options("softmax-1", "flipping", 4, 2, 2);
-  const Point at = testing::random_point(2, 2, 3, 0.7);
-  const SgdState start = state_with(Matrix::Identity(2, 2), at.m, at.R, at.b, at.v);
+  const Problem problem(testing::problem_options("softmax-1", "flipping", 4, 2, 2));
+  const SgdState start = state_with(Matrix::Identity(2, 2), testing::random_point(problem, 3, 0.7));
   EngineOptions engine;
   engine.engine = EngineName::factorised;
   engine.tolerance = 1e-7;
@@ -66,12 +65,12 @@ TEST(Limit, FirstOrderIsTheMapButForSquaresOfTheRate) {
     sgd.lr = gamma;
     const std::vector<std::int64_t> steps = {0, std::llround(1 / gamma)};
     const auto end = [&](LimitKind which) {
-      const Limit limit = make_limit(options, engine, sgd, start, steps, {which, 1e-7, 1e-9});
+      const Limit limit = make_limit(problem, engine, sgd, start, steps, {which, 1e-7, 1e-9});
       Trajectory run;
       integrate_flow(*limit.engine, limit.start, limit.flow, run);
       const Point& last = run.point.back();
       Vector out(9);
-      out << last.m.reshaped(), last.q().reshaped(), last.v;
+      out << last.m.reshaped(), last.q().reshaped(), last["v"];
       return out;
     };
     const Vector map = end(LimitKind::map);
@@ -88,9 +87,9 @@ struct Mean {
 };
 
 /// (m, q, b, v), the trace of q last.
-Vector numbers(const Matrix& m, const Matrix& q, const Vector& b, double v) {
-  Vector out(m.size() + q.size() + b.size() + 2);
-  out << m.reshaped(), q.reshaped(), b, v, q.trace();
+Vector numbers(const Matrix& m, const Matrix& q, const Blocks& blocks) {
+  Vector out(m.size() + q.size() + blocks.size() + 1);
+  out << m.reshaped(), q.reshaped(), blocks.values(), q.trace();
   return out;
 }
 
@@ -99,7 +98,7 @@ Mean mean_over_runs(const std::vector<std::vector<SgdRecord>>& recorded) {
   Vector sum, squares;
   for (const auto& run : recorded) {
     const SgdState& s = run.back().state;
-    const Vector x = numbers(s.m(), s.q(), s.b, s.v);
+    const Vector x = numbers(s.m(), s.q(), s.blocks);
     if (sum.size() == 0) sum = squares = Vector::Zero(x.size());
     sum += x;
     squares += x.cwiseAbs2();
@@ -112,12 +111,11 @@ Mean mean_over_runs(const std::vector<std::vector<SgdRecord>>& recorded) {
 // of 24 runs, Student's t: 12 x 6e-4 = 0.7 %, for this seed none. Control: gradient flow.
 TEST(Limit, SgdIsCentredOnTheMapNotOnTheFlow) {
   if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "10^6 samples";
-  const ProblemOptions options = testing::problem_options("softmax-1", "flipping", 5, 2, 2);
-  const Problem problem(options);
-  Matrix m(2, 2), R(2, 2);
-  m << 0.5, 0.3, 0.4, -0.2;
-  R << 1.0, 0.0, 0.1, 0.9;
-  const SgdState start = state_with(Matrix::Identity(2, 2), m, R, Vector::Zero(2), 1.0);
+  const Problem problem(testing::problem_options("softmax-1", "flipping", 5, 2, 2));
+  Point at = problem.start_point();  // b = 0, v = 1
+  at.m << 0.5, 0.3, 0.4, -0.2;
+  at.R << 1.0, 0.0, 0.1, 0.9;
+  const SgdState start = state_with(Matrix::Identity(2, 2), at);
   SgdOptions sgd;
   sgd.dim = 1000;
   sgd.batch = 1000;
@@ -132,11 +130,11 @@ TEST(Limit, SgdIsCentredOnTheMapNotOnTheFlow) {
   engine.engine = EngineName::factorised;
   engine.samples = 1 << 14;
   const auto scores = [&](LimitKind kind) -> Vector {
-    const Limit limit = make_limit(options, engine, sgd, start, {0, 30}, {.kind = kind});
+    const Limit limit = make_limit(problem, engine, sgd, start, {0, 30}, {.kind = kind});
     Trajectory run;
     integrate_flow(*limit.engine, limit.start, limit.flow, run);
     const Point end = limit.problem.frame().leave(run.point.back());
-    const Vector off = of_sgd.mean - numbers(end.m, run.point.back().q(), end.b, end.v);
+    const Vector off = of_sgd.mean - numbers(end.m, run.point.back().q(), end.blocks);
     return off.cwiseQuotient(of_sgd.error);
   };
   const Vector map = scores(LimitKind::map), first = scores(LimitKind::first_order),

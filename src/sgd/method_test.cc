@@ -14,6 +14,9 @@
 namespace headflow::method_test {
 namespace {
 
+using testing::b_of;
+using testing::v_of;
+
 constexpr std::uint64_t kSeed = 5;
 const Workers kOneThread;
 
@@ -57,8 +60,8 @@ Explicit differentiate(const std::string& activation, const Matrix& x, const Mat
 
 SgdState bent(const Problem& problem, std::int64_t D) {
   SgdState state = initial_state(problem, D, 3, 0);
-  if (problem.activation().info().trains_b) state.b.setLinSpaced(-0.3, 0.4);
-  if (problem.activation().info().trains_v) state.v = 1.2;
+  if (state.blocks.has("b")) state.blocks["b"].setLinSpaced(-0.3, 0.4);
+  if (state.blocks.has("v")) state.blocks["v"][0] = 1.2;
   return state;
 }
 
@@ -86,17 +89,17 @@ TEST(SgdStep, DirectAgreesWithAutomaticDifferentiation) {
       tokens.row(0).head(F) += start.C.transpose() * signal(problem, 0);
       k.leftCols(F) = start.U;
       k.middleCols(F, H) = start.Lambda;
-      const Explicit want = differentiate(activation, tokens, k, start.b, start.v, D);
+      const Explicit want = differentiate(activation, tokens, k, b_of(start), v_of(start), D);
       EXPECT_NEAR(loss.mean, want.loss, 1e-12);
       const SgdState after = sgd->state();
       const Matrix moved = k - want.k;
       EXPECT_LE((after.m() - moved.leftCols(F) * start.C.transpose()).cwiseAbs().maxCoeff(), 1e-12);
       EXPECT_LE((after.q() - moved * moved.transpose()).cwiseAbs().maxCoeff(), 1e-12);
-      if (problem.activation().info().trains_b) {
-        EXPECT_LE((after.b - (start.b - want.b)).cwiseAbs().maxCoeff(), 1e-12);
+      if (after.blocks.has("b")) {
+        EXPECT_LE((b_of(after) - (b_of(start) - want.b)).cwiseAbs().maxCoeff(), 1e-12);
       }
-      if (problem.activation().info().trains_v) {
-        EXPECT_NEAR(after.v, start.v - want.v, 1e-12);
+      if (after.blocks.has("v")) {
+        EXPECT_NEAR(v_of(after), v_of(start) - want.v, 1e-12);
       }
     }
   }
@@ -139,8 +142,8 @@ TEST(SgdStep, ReducedAgreesWithAutomaticDifferentiation) {
                   k.row(h).head(columns).dot(tokens.row(l).head(columns));
             }
           }
-          const auto sigma =
-              testing::sigma(activation, chi, {start.b.begin(), start.b.end()}, start.v);
+          const Vector b = b_of(start);
+          const auto sigma = testing::sigma(activation, chi, {b.begin(), b.end()}, v_of(start));
           Vector w = Vector::Unit(L, 0);
           for (const auto& head : sigma) {
             for (int l = 0; l < L; ++l) w[l] -= head[std::size_t(l)] / H;
@@ -154,7 +157,7 @@ TEST(SgdStep, ReducedAgreesWithAutomaticDifferentiation) {
           const double shift = u[0] - w.dot(tokens.col(columns));
           tokens.col(columns) += shift * w;
         }
-        const Explicit want = differentiate(activation, tokens, k, start.b, start.v, D);
+        const Explicit want = differentiate(activation, tokens, k, b_of(start), v_of(start), D);
         EXPECT_NEAR(loss.mean, want.loss, 1e-12 * std::max(1.0, want.loss));
         const SgdState after = sgd->state();
         const Matrix moved = k - rate * want.k;
@@ -165,11 +168,12 @@ TEST(SgdStep, ReducedAgreesWithAutomaticDifferentiation) {
           EXPECT_LE((after.q() - moved * moved.transpose()).cwiseAbs().maxCoeff(),
                     1e-12 * scale * scale);
         }
-        if (problem.activation().info().trains_b) {
-          EXPECT_LE((after.b - (start.b - rate * want.b)).cwiseAbs().maxCoeff(), 1e-12 * scale);
+        if (after.blocks.has("b")) {
+          EXPECT_LE((b_of(after) - (b_of(start) - rate * want.b)).cwiseAbs().maxCoeff(),
+                    1e-12 * scale);
         }
-        if (problem.activation().info().trains_v) {
-          EXPECT_NEAR(after.v, start.v - rate * want.v, 1e-12 * scale);
+        if (after.blocks.has("v")) {
+          EXPECT_NEAR(v_of(after), v_of(start) - rate * want.v, 1e-12 * scale);
         }
       }
     }

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <optional>
 
 #include "core/aligned.h"
 #include "core/error.h"
@@ -29,18 +28,6 @@
 
 namespace headflow {
 namespace {
-
-/// The law of C^T theta, if that of theta is a mixture.
-std::optional<GaussianMixture> in_frame(const Prior& prior, const Matrix& C) {
-  const auto* mixture = dynamic_cast<const GaussianMixture*>(&prior);
-  if (!mixture) return std::nullopt;
-  std::vector<MixtureComponent> components = mixture->components();
-  for (MixtureComponent& component : components) {
-    component.mean = (C.transpose() * component.mean).eval();
-    component.factor = (C.transpose() * component.factor).eval();
-  }
-  return GaussianMixture(std::move(components));
-}
 
 /// Axes of a chunk: more of them cost L normals each a sample, fewer need more merges.
 int chunk_axes(int H, int L) {
@@ -56,7 +43,7 @@ class Reduced final : public SgdMethod {
         setting_(setting),
         workers_(workers),
         state_(start),
-        signal_(in_frame(problem.prior(), start.C)) {
+        signal_(problem.prior_times(start.C.transpose())) {
     const int H = problem.H(), F = problem.F(), L = problem.L();
     const std::int64_t beyond = setting.dimension - F - H;
     if (beyond < 0) {
@@ -86,7 +73,7 @@ class Reduced final : public SgdMethod {
     for (Scratch& s : scratch_) {
       s.x.resize(at(L) * at(columns_ + axes_) * kLanes);
       s.weights.resize(at(H) * at(L) * kLanes);
-      s.mean.resize((2 * at(L) + at(H)) * kLanes);
+      s.mean.resize((2 * at(L) + problem.activation().state_groups(problem.sizes())) * kLanes);
       s.theta.resize(at(F + 1) * kLanes + 2 * at(F));
       s.frame.resize(frame_numbers(axes_) * kLanes);
       s.choice.resize(at(axes_ + 2 * H) * kLanes);
@@ -127,8 +114,7 @@ class Reduced final : public SgdMethod {
     for (const Matrix* part : {&state_.C, &state_.U, &state_.Lambda}) {
       out.insert(out.end(), part->data(), part->data() + part->size());
     }
-    out.insert(out.end(), state_.b.data(), state_.b.data() + state_.b.size());
-    out.push_back(state_.v);
+    out.insert(out.end(), state_.blocks.data(), state_.blocks.data() + state_.blocks.size());
     return out;
   }
   void restore(const std::vector<double>& saved) override {
@@ -141,23 +127,21 @@ class Reduced final : public SgdMethod {
       std::copy_n(from, part->size(), part->data());
       from += part->size();
     }
-    signal_ = in_frame(problem_.prior(), state_.C);
-    std::copy_n(from, state_.b.size(), state_.b.data());
-    state_.v = from[state_.b.size()];
+    signal_ = problem_.prior_times(state_.C.transpose());
+    std::copy_n(from, state_.blocks.size(), state_.blocks.data());
   }
 
  private:
   struct Block {
-    AlignedVector sums;  ///< [sum_groups][8]: gradient, b, v, loss; then the Gram matrix of V
+    AlignedVector sums;  ///< [sum_groups][8]: gradient, parameters, loss; then the Gram matrix of V
   };
   struct Scratch {
     AlignedVector x, weights, mean, theta, frame, choice, chunk, merge;
   };
 
   // Layout of a block's sums, in groups.
-  std::size_t b_sum() const { return at(problem_.H() * columns_); }
-  std::size_t v_sum() const { return b_sum() + at(problem_.H()); }
-  std::size_t loss_sum() const { return v_sum() + 1; }
+  std::size_t parameter_sum() const { return at(problem_.H() * columns_); }
+  std::size_t loss_sum() const { return parameter_sum() + at(problem_.layout()->size()); }
   std::size_t gram_sum() const { return loss_sum() + 2; }
   std::size_t sum_groups() const { return gram_sum() + triangle(problem_.H()); }
 
@@ -213,16 +197,7 @@ class Reduced final : public SgdMethod {
     double *z = normals + F * kLanes, *theta = z + F;
     for (int i = 0; i < kLanes; ++i) {
       for (int f = 0; f < F; ++f) z[f] = normals[f * kLanes + i];
-      if (signal_) {
-        signal_->sample(uniform[i], z, theta);
-      } else {
-        problem_.prior().sample(uniform[i], z, theta);
-        for (int f = 0; f < F; ++f) {  // C^T is upper triangular: in place, from above
-          double sum = 0;
-          for (int k = f; k < F; ++k) sum += state_.C(k, f) * theta[k];
-          theta[f] = sum;
-        }
-      }
+      signal_->sample(uniform[i], z, theta);
       for (int f = 0; f < F; ++f) s.x[at(f * kLanes + i)] += theta[f];
     }
   }
@@ -299,14 +274,15 @@ class Reduced final : public SgdMethod {
     double *mean = s.mean.data(), *residual = mean + at(L) * kLanes,
            *state = residual + at(L) * kLanes;
     lane_scores(W_.data(), columns_, H, columns_, x, L, 0, weights);
-    const ActivationKernels kernels = problem_.activation().kernels();
-    kernels.forward(H, L, state_.b.data(), state_.v, weights, state, mean);
+    const Activation& activation = problem_.activation();
+    const double* parameters = state_.blocks.data();
+    activation.forward(problem_.sizes(), parameters, weights, state, mean);
     alignas(64) double active[kLanes];
     for (int i = 0; i < kLanes; ++i) active[i] = g * kLanes + i < setting_.batch ? 1.0 : 0.0;
     lane_residual(L, columns_, x, axes, u, y, 2.0 / static_cast<double>(setting_.dimension), active,
                   mean, residual, sums + loss_sum() * kLanes);
-    kernels.backward(H, L, state_.v, residual, weights, state, sums + b_sum() * kLanes,
-                     sums + v_sum() * kLanes);
+    activation.backward(problem_.sizes(), parameters, residual, weights, state,
+                        sums + parameter_sum() * kLanes);
     lane_outer(H, columns_, columns_, L, 1, weights, 0, x, 0, sums);
     if (axes == 0) return;
     lane_outer(H, axes, axes, L, 1, weights, 0, y, 0, known);
@@ -378,11 +354,12 @@ class Reduced final : public SgdMethod {
       M.rightCols(rest_) = -rate * gradient.rightCols(rest_);
     }
     state_.Lambda = triangular_root(M);
-    const ActivationInfo& info = problem_.activation().info();
-    if (info.trains_b) {
-      for (int h = 0; h < H; ++h) state_.b[h] -= rate * sum(b_sum() + at(h));
+    for (const BlockLayout::Entry& e : problem_.layout()->entries()) {
+      if (!problem_.trains(e.info.name)) continue;
+      for (Eigen::Index i = e.offset; i < e.offset + e.size; ++i) {
+        state_.blocks.values()[i] -= rate * sum(parameter_sum() + at(i));
+      }
     }
-    if (info.trains_v) state_.v -= rate * sum(v_sum());
     const double mean = sum(loss_sum()) / n, square = sum(loss_sum() + 1) / n;
     return batch_loss(mean, square, n);
   }
@@ -394,7 +371,7 @@ class Reduced final : public SgdMethod {
   const SgdSetting setting_;
   const Workers& workers_;
   SgdState state_;
-  std::optional<GaussianMixture> signal_;
+  std::shared_ptr<const Prior> signal_;  ///< the law of C^T theta
   int axes_ = 0, rest_ = 0, columns_ = 0;
   double beyond_ = 0;  ///< D'
   std::int64_t groups_ = 0, per_chunk_ = 0, chunks_ = 0, chunks_per_block_ = 0;

@@ -65,8 +65,9 @@ TEST(SgdRestart, SizesAreThoseOfTheRuns) {
     refused("steps", [](auto& c) { c.step = 1'000'000; });
     refused("steps", [](auto& c) { c.step = -1; });
     refused("sizes of its records", [](auto& c) { c.recorded[0][0].state.U.resize(1, 1); });
-    refused("sizes of its records", [](auto& c) { c.recorded[1][0].state.b.resize(9); });
-    refused("not finite", [](auto& c) { c.recorded[0][0].state.v = HUGE_VAL; });
+    refused("sizes of its records",
+            [](auto& c) { c.recorded[1][0].state.blocks.values().resize(9); });
+    refused("not finite", [](auto& c) { c.recorded[0][0].state.blocks["v"][0] = HUGE_VAL; });
     const SgdState start = initial_state(p, 40, 1, 0);
     const auto make = method == SgdAlgorithm::direct ? make_direct : make_reduced;
     EXPECT_THROW(make(p, {40, 9, 0.1, 1, 0}, start, kOneThread)->restore({1.0, 2.0}), Error);

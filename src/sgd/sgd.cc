@@ -47,6 +47,10 @@ void require_memory(const Problem& problem, const SgdOptions& options, int worke
 }  // namespace
 
 void SgdOptions::check(const Problem& problem, int workers) const {
+  if (!problem.trains("m") || !problem.trains("R")) {
+    throw OptionError("problem.train", "without m or R",
+                      "SGD trains the vectors k_h, and with them both m and R");
+  }
   const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
   require(dim >= problem.F() + problem.H() && dim <= std::int64_t{1} << 52, "dim",
           static_cast<double>(dim),
@@ -117,6 +121,7 @@ Sgd::Sgd(const Problem& problem, const SgdOptions& options, std::uint64_t seed,
       context_(context),
       workers_({context.executor, nullptr}) {  // a step that is stopped says so, and does not throw
   options.check(problem, workers_.count());
+  layout_ = problem.layout();
   output_steps_ = options.output_steps();
   for (std::size_t run = 0; run < starts.size(); ++run) {
     const SgdSetting setting{
@@ -214,7 +219,7 @@ void Sgd::check(const SgdCheckpoint& checkpoint) const {
                        state.U.rows() == shape.U.rows() && state.U.cols() == shape.U.cols() &&
                        state.Lambda.rows() == shape.Lambda.rows() &&
                        state.Lambda.cols() == shape.Lambda.cols() &&
-                       state.b.size() == shape.b.size(),
+                       state.blocks.size() == shape.blocks.size(),
                    "sizes of its records");
       require_that(state.all_finite() && state.C.allFinite(), "a record that is not finite");
     }
@@ -225,6 +230,13 @@ void Sgd::restore(const SgdCheckpoint& checkpoint) {
   check(checkpoint);
   step_ = checkpoint.step;
   recorded_ = checkpoint.recorded;
+  for (auto& run : recorded_) {
+    for (SgdRecord& record : run) {  // a file has the numbers alone
+      Blocks blocks(layout_);
+      blocks.values() = record.state.blocks.values();
+      record.state.blocks = std::move(blocks);
+    }
+  }
   next_ = recorded_.front().size();
   diverged_ = false;
   for (std::size_t i = 0; i < runs_.size(); ++i) runs_[i]->restore(checkpoint.saved[i]);

@@ -102,6 +102,7 @@ class Sgd {
   SgdOptions options_;
   Context context_;
   Workers workers_;
+  std::shared_ptr<const BlockLayout> layout_;
   std::vector<std::unique_ptr<SgdMethod>> runs_;
   std::vector<std::int64_t> output_steps_;
   std::vector<std::vector<SgdRecord>> recorded_;

@@ -32,19 +32,20 @@ SgdState initial_state(const Problem& problem, std::int64_t dimension, std::uint
   state.C = T.topLeftCorner(F, F);
   state.U = problem.eta() * T.bottomLeftCorner(H, F);
   state.Lambda = problem.eta() * T.bottomRightCorner(H, H);
-  state.b = Vector::Zero(H);
+  state.blocks = problem.start_point().blocks;
   return state;
 }
 
-SgdState state_with(const Matrix& p, const Matrix& m, const Matrix& R, const Vector& b, double v) {
+SgdState state_with(const Matrix& p, const Point& user) {
   SgdState state;
   state.C = Eigen::LLT<Matrix>(p).matrixL();
-  state.U = state.C.triangularView<Eigen::Lower>().solve(m.transpose()).transpose();
-  state.Lambda = triangular_root(R);
-  state.b = b;
-  state.v = v;
+  state.U = state.C.triangularView<Eigen::Lower>().solve(user.m.transpose()).transpose();
+  state.Lambda = triangular_root(user.R);
+  state.blocks = user.blocks;
   return state;
 }
+
+Point point_of(const SgdState& state) { return {state.m(), state.Lambda, state.blocks}; }
 
 Matrix triangular_root(const Matrix& M) {
   const Eigen::Index n = M.rows();

@@ -15,8 +15,7 @@ struct SgdState {
   Matrix C;       ///< F x F, lower triangular: k*_f, p = C C^T; does not change
   Matrix U;       ///< H x F: k_h along the first F frame vectors
   Matrix Lambda;  ///< H x H: k_h along the next H
-  Vector b;
-  double v = 1.0;
+  Blocks blocks;  ///< what the activation trains besides
 
   int heads() const { return static_cast<int>(U.rows()); }
   int features() const { return static_cast<int>(U.cols()); }
@@ -26,7 +25,7 @@ struct SgdState {
   Matrix p() const { return C * C.transpose(); }
 
   bool all_finite() const {
-    return U.allFinite() && Lambda.allFinite() && b.allFinite() && v - v == 0.0;
+    return U.allFinite() && Lambda.allFinite() && blocks.values().allFinite();
   }
 };
 
@@ -34,8 +33,11 @@ struct SgdState {
 SgdState initial_state(const Problem& problem, std::int64_t dimension, std::uint64_t seed,
                        std::uint32_t run);
 
-/// The state with given overlaps p = k*.k*, m = k.k* and R R^T = q - m p^-1 m^T.
-SgdState state_with(const Matrix& p, const Matrix& m, const Matrix& R, const Vector& b, double v);
+/// The state with given overlaps p = k*.k*, m = k.k* and R R^T = q - m p^-1 m^T (a point as users
+/// write it, not in the frame of p).
+SgdState state_with(const Matrix& p, const Point& user);
+/// The other way round.
+Point point_of(const SgdState& state);
 
 /// Lower triangular T (n x n) with T T^T = M M^T, for an n x k matrix, k >= n.
 Matrix triangular_root(const Matrix& M);

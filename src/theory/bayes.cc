@@ -259,7 +259,7 @@ BayesRisk bayes_risk(const Problem& problem, const BayesOptions& options, const 
   if (L == 1) {
     return {0, 0, ErrorKind::refinement, "one token: nothing to find", 0, true};
   }
-  const auto* mixture = dynamic_cast<const GaussianMixture*>(&problem.prior());
+  const auto* mixture = problem.prior().mixture();
   if (!mixture) {
     throw Error(
         "the Bayes risk needs a prior that is a mixture of Gaussians and atoms: of this one the "

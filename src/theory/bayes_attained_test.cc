@@ -39,15 +39,14 @@ ProblemOptions with_atoms(const std::string& prior, int L, int F, const PriorPar
 enum class Bias { bayes, printed };
 
 Point at_the_atoms(const Problem& problem, Bias bias) {
-  const auto& atoms = dynamic_cast<const GaussianMixture&>(problem.prior()).components();
-  Point point = Point::zero(problem.H(), problem.F());
+  const auto& atoms = problem.prior().mixture()->components();
+  Point point = problem.zero_point();
   for (int h = 0; h < problem.H(); ++h) {
     const MixtureComponent& atom = atoms[static_cast<std::size_t>(h)];
     const double square = atom.mean.squaredNorm(), log_weight = std::log(atom.weight);
     point.m.row(h) = atom.mean;
-    point.b[h] = bias == Bias::bayes ? log_weight - square / 2 : -square * log_weight / 2;
+    point["b"][h] = bias == Bias::bayes ? log_weight - square / 2 : -square * log_weight / 2;
   }
-  point.v = 1;
   return point;
 }
 

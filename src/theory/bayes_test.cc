@@ -29,7 +29,7 @@ Problem make_problem(const std::string& prior, int L, int F, const PriorParamete
 class PlainEvidence {
  public:
   explicit PlainEvidence(const Problem& problem) {
-    const auto& mixture = dynamic_cast<const GaussianMixture&>(problem.prior());
+    const auto& mixture = *problem.prior().mixture();
     for (const MixtureComponent& c : mixture.components()) {
       const Matrix C = Matrix::Identity(problem.F(), problem.F()) + c.factor * c.factor.transpose();
       terms_.push_back({c.weight / std::sqrt(C.determinant()), c.mean, C.inverse()});

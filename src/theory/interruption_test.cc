@@ -32,7 +32,7 @@ TEST(Interruption, Workers) {
 TEST(Interruption, EveryEngine) {
   for (const std::string activation : {"softmax", "softmax-1", "b-softmax"}) {
     const Problem problem = problem_of(activation, 6);
-    const Point point = testing::random_point(2, 2, 5);
+    const Point point = testing::random_point(problem, 5);
     for (const auto& [name, text] : kNames<EngineName>) {
       SCOPED_TRACE(text);
       EngineOptions options = testing::engine_options(name == EngineName::automatic ? 0 : 4096, 1);
@@ -64,7 +64,7 @@ TEST(Interruption, OftenEnough) {
     EngineOptions options = testing::engine_options(64, 1);
     options.engine = name;
     options.randomisations = 2;
-    const Point point = testing::random_point(2, 2, 5);
+    const Point point = testing::random_point(long_one, 5);
     const auto engine =
         make_engine(long_one, options, {}, testing::stopped_after(asked, 1'000'000));
     Evaluation out;

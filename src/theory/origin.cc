@@ -7,46 +7,22 @@
 namespace headflow {
 
 OriginConstants origin_constants(const Problem& problem, double b) {
-  const double L = problem.L(), H = problem.H();
-  // J_ll' = d sigma_l / d chi_l' of one head at chi = 0: a (delta - s) with these a and s.
-  const auto squares = [&](double a, double s) {
-    const double column = a * a * ((1 - s) * (1 - s) + (L - 1) * s * s);
-    return std::pair{L * column / (H * H), column / (H * H)};  // c1, c2
-  };
-  switch (problem.activation().info().factorisation) {
-    case Factorisation::heads: {
-      const auto [c1, c2] = squares(1 / L, 1 / L);
-      return {c1, c2, (L - 1) / (H * L * L) * (1 - 2 / L), 0, 2 * (L - 1) / (H * L * L)};
-    }
-    case Factorisation::heads_with_sink: {
-      const double Z = L + std::exp(b), v = Z / L;
-      const auto [c1, c2] = squares(v / Z, 1 / Z);
-      return {c1, c2, v * (L - 1) / (H * L * Z) * (1 - 2 / Z), 0, 2 * v * (L - 1) / (H * L * Z)};
-    }
-    case Factorisation::joint: {
-      const auto [c1, c2] = squares(1 / L, 1 / L);
-      return {c1, c2, (L - 1) / (H * L * L) * (1 - 2 / (H * L)), 2 * (L - 1) / (L * H * L * H * L),
-              2 * (L - 1) / (H * L * L)};
-    }
-    case Factorisation::none: break;
-  }
-  throw Error(fmt::format("no closed forms are known for {}", problem.activation().info().name));
+  const auto known = problem.activation().origin_constants(problem.sizes(), b);
+  if (known) return *known;
+  throw Error(fmt::format("no closed forms are known for {}", problem.activation().name()));
 }
 
 Point origin(const Problem& problem, double b) {
-  Point point = Point::zero(problem.H(), problem.F());
-  const ActivationInfo& info = problem.activation().info();
-  if (info.trains_b) point.b.setConstant(b);
-  point.v = info.trains_v ? (problem.L() + std::exp(b)) / problem.L() : 1.0;
+  Point point = problem.zero_point();
+  problem.activation().set_origin(b, point.blocks);
   return point;
 }
 
 bool is_origin(const Problem& problem, const Point& point) {
-  const Point there = origin(problem, point.b[0]);
-  return point.m.isZero(0) && point.R.isZero(0) &&
-         (!problem.activation().info().trains_b ||
-          (point.b.array() - point.b[0]).abs().maxCoeff() == 0) &&
-         std::abs(point.v - there.v) < 1e-14;
+  if (!point.m.isZero(0) || !point.R.isZero(0)) return false;
+  const Vector& here = point.blocks.values();
+  if (here.size() == 0) return true;
+  return (here - origin(problem, here[0]).blocks.values()).cwiseAbs().maxCoeff() < 1e-14;
 }
 
 std::vector<OriginMode> origin_modes(const Problem& problem, double b) {

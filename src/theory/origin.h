@@ -9,15 +9,10 @@
 
 namespace headflow {
 
-struct OriginConstants {
-  double c1, c2, c3, c4;
-  double g1;  ///< 2 (L-1)/(H L^2) for softmax and B-softmax
-};
-
 /// Throws Error for an activation whose constants are not known.
 OriginConstants origin_constants(const Problem& problem, double b);
 
-/// m = 0, R = 0, equal biases, and v where attention is 1/L.
+/// m = 0, R = 0, equal heads with attention 1/L, whose first parameter is b.
 Point origin(const Problem& problem, double b);
 /// True if a point is such a point.
 bool is_origin(const Problem& problem, const Point& point);

@@ -8,7 +8,7 @@
 namespace headflow {
 
 Vector bayes_posterior(const Problem& problem, const Matrix& tokens) {
-  const auto* prior = dynamic_cast<const GaussianMixture*>(&problem.prior());
+  const auto* prior = problem.prior().mixture();
   if (!prior) throw Error("the Bayes posterior needs a prior of atoms and Gaussians");
   // Per component, log of the integral of exp(theta . chi - |theta|^2 / 2).
   const auto K = static_cast<Eigen::Index>(prior->components().size());

@@ -81,7 +81,7 @@ TEST(Posterior, AgainstBruteForceInDDimensions) {
     options.tokens = kL;
     options.features = kF;
     options.prior_parameters = parameters;
-    const auto plain = dynamic_cast<const GaussianMixture&>(Problem(options).prior());
+    const auto plain = *Problem(options).prior().mixture();
     const std::vector<WeightedTheta> thetas = grid(plain);
     RandomStream stream({5, Purpose::test, 0}, 0);
     for (int sequence = 0; sequence < 10; ++sequence) {

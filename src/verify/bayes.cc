@@ -64,7 +64,7 @@ std::vector<Row> bayes_estimator(Effort effort) {
   constexpr int D = 40, L = 5, F = 2;
   for (const char* prior : {"flipping", "gaussian"}) {
     ProblemOptions options = setting("softmax", prior, L, 2, F, {3, 2});
-    const GaussianMixture plain = dynamic_cast<const GaussianMixture&>(Problem(options).prior());
+    const GaussianMixture plain = *Problem(options).prior().mixture();
     RandomStream stream({77, Purpose::verify, 0}, 0);
     const Matrix spikes = normals(stream, F, D) / std::sqrt(D);
     options.p = spikes * spikes.transpose();
@@ -107,14 +107,13 @@ std::vector<Row> bayes_estimator(Effort effort) {
 }
 
 Point at_the_atoms(const Problem& problem, bool printed_bias) {
-  const auto& atoms = dynamic_cast<const GaussianMixture&>(problem.prior()).components();
-  Point point = Point::zero(problem.H(), problem.F());
-  point.v = 1;
+  const auto& atoms = problem.prior().mixture()->components();
+  Point point = problem.zero_point();
   for (int h = 0; h < problem.H(); ++h) {
     const MixtureComponent& atom = atoms[static_cast<std::size_t>(h)];
     const double norm = atom.mean.squaredNorm(), log_weight = std::log(atom.weight);
     point.m.row(h) = atom.mean;
-    point.b[h] = printed_bias ? -norm * log_weight / 2 : log_weight - norm / 2;
+    point["b"][h] = printed_bias ? -norm * log_weight / 2 : log_weight - norm / 2;
   }
   return point;
 }

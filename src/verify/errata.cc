@@ -34,10 +34,9 @@ Row corrected(const char* id, const std::string& statement, const std::string& w
 std::vector<Row> symmetric_r() {
   const ProblemOptions options = setting("softmax", "flipping", 4, 2, 2, {2, 2});
   const Problem problem(options);
-  Point point = Point::zero(2, 2);
+  Point point = at_rest(problem);
   point.m << 0.6, 0.4, 0.5, -0.3;
   point.R << 1.0, 0.3, 0.3, 0.6;
-  point.v = 1;
   const auto engine = quadrature(problem, 1e-8);
   Evaluation e;
   engine->evaluate(point, {.gradient_error = true}, e);
@@ -87,8 +86,7 @@ std::vector<Row> second_derivative_of_a_form() {
   u << 1, 0.2, -0.5, -0.7;
   a << 0.5, -0.9, 0.6, -0.2;
   const auto loss = [&](double of_u, double of_a) {
-    Point point = Point::zero(4, 2);
-    point.v = 1;
+    Point point = at_rest(problem);
     point.m.col(0) = of_u * u;
     point.m.col(1) = of_a * a;
     engine->adapt(point);
@@ -117,9 +115,9 @@ std::vector<Row> common_bias() {
   const ProblemOptions options = setting("softmax-1", "flipping", L, H, 2, {2, 2});
   const Problem problem(options);
   const auto at = [&](double bias) {
-    Point point = Point::zero(H, 2);
-    point.b.setConstant(bias);
-    point.v = v;
+    Point point = at_rest(problem);
+    set_block(point, "b", bias);
+    set_block(point, "v", v);
     Evaluation e;
     quadrature(problem, 1e-12)->evaluate(point, {}, e);
     return e.loss;

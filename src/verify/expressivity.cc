@@ -27,12 +27,12 @@ ProblemOptions far_away(const char* activation, double B, int points, double fir
 }
 
 /// The construction of the proof: two opposite heads of norm B, b = B^(3/2), v = 2.
-Point opposite_heads(int F, double size, double b) {
-  Point point = Point::zero(2, F);
+Point opposite_heads(const Problem& problem, double size, double b) {
+  Point point = at_rest(problem);
   point.m(0, 0) = size;
   point.m(1, 0) = -size;
-  point.b.setConstant(b);
-  point.v = 2;
+  set_block(point, "b", b);
+  set_block(point, "v", 2);
   return point;
 }
 
@@ -80,7 +80,7 @@ std::vector<Row> softmax_1_is_well_specified(bool circle, double B) {
   const int points = circle ? 60 : 2;
   const double first = circle ? M_PI / 60 : 0;
   const Problem problem(far_away("softmax-1", B, points, first));
-  const Point point = opposite_heads(problem.F(), B, std::pow(B, 1.5));
+  const Point point = opposite_heads(problem, B, std::pow(B, 1.5));
   // Sixty atoms at scores of some hundreds are more than the quadrature takes on, and so is a
   // thousandth of the loss with two of them at B = 20.
   const bool far = !circle && B >= 20;
@@ -128,10 +128,9 @@ std::vector<Row> softmax_1_is_well_specified(bool circle, double B) {
 }
 
 /// Heads of softmax at the start of training, or as in the proof.
-Point plain_heads(int F, double size) {
-  Point point = opposite_heads(F, size, 0);
-  point.b.setZero();
-  point.v = 1;
+Point plain_heads(const Problem& problem, double size) {
+  Point point = opposite_heads(problem, size, 0);
+  set_block(point, "v", 1);
   return point;
 }
 
@@ -145,7 +144,7 @@ std::vector<Row> softmax_is_not() {
       Row row{"Prop. IV.3 softmax", statement};
       row.predicted = {bound, Relation::at_least};
       row.error_kind = ErrorKind::refinement;
-      const Point start = plain_heads(1, trained ? 0.4 : B);
+      const Point start = plain_heads(problem, trained ? 0.4 : B);
       if (trained) {
         const FixedPoint end = trained_from(problem, start);
         row.measured = end.loss;
@@ -164,7 +163,8 @@ std::vector<Row> softmax_is_not() {
     }
   }
   Evaluation e;
-  quadrature(Problem(far_away("softmax", 400, 2)), 1e-9)->evaluate(plain_heads(1, 0.05), {}, e);
+  const Problem strong(far_away("softmax", 400, 2));
+  quadrature(strong, 1e-9)->evaluate(plain_heads(strong, 0.05), {}, e);
   Row row{"Prop. IV.3 softmax", "and no better bound is possible: E for small heads, large signal"};
   row.setting = "L 5, H 2, theta = +-400, m = +-0.05";
   row.predicted = {bound};
@@ -185,10 +185,9 @@ std::vector<Row> three_vectors() {
   for (const double B : {4.0, 12.0}) {
     const ProblemOptions options = far_away("softmax", B, 3, 0, 3);
     const Problem problem(options);
-    Point start = Point::zero(3, 2);
+    Point start = at_rest(problem);
     start.m = 0.2 / B * options.prior_parameters.at("points");
     start.m(0, 1) += 0.01;
-    start.v = 1;
     const FixedPoint end = trained_from(problem, start);
     Row row{"Erratum 7", "softmax, any prior: E >= alpha^2 (L-1)/L, alpha = inf_m P(m.theta <= 0)"};
     row.setting = fmt::format(

@@ -58,7 +58,7 @@ std::vector<Row> constants(const char* activation) {
         add("c1 of R", "coefficient of sum_hh' (R R^T)_hh'", c.c1, M(2 * H, 3 * H) / 2);
         if (biased) {
           const Eigen::Index first = 2 * H + H * H;
-          const double Z = L + std::exp(b), v = point.v;
+          const double Z = L + std::exp(b), v = Z / L;
           add("c5", "d^2E / db db' = 2 v^2 L e^2b / (H^2 (L + e^b)^4), 0 for B-softmax",
               std::string(activation) == "softmax-1"
                   ? 2 * v * v * L * std::exp(2 * b) / (H * H * std::pow(Z, 4))

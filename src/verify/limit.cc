@@ -12,17 +12,16 @@ namespace headflow {
 namespace {
 
 Point off_the_saddle(const Problem& problem) {
-  Point start = Point::zero(2, 2);
+  Point start = problem.start_point();
   start.m << 0.5, 0.3, 0.4, -0.2;
   start.R << 1.0, 0.0, 0.1, 0.9;
-  start.v = 1;
   problem.check(start);
   return start;
 }
 
 std::vector<std::vector<SgdRecord>> runs_from(const Problem& problem, const SgdOptions& sgd,
                                               const Point& start, std::uint64_t seed) {
-  const SgdState first = state_with(Matrix::Identity(2, 2), start.m, start.R, start.b, start.v);
+  const SgdState first = state_with(Matrix::Identity(2, 2), start);
   Sgd runs(problem, sgd, seed, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), first));
   while (!runs.finished()) runs.advance();
   return runs.recorded();

@@ -13,13 +13,13 @@ namespace {
 /// A point with nothing special about it.
 Point generic_point(const Problem& problem) {
   const int H = problem.H(), F = problem.F();
-  Point point = Point::zero(H, F);
+  Point point = problem.zero_point();
   for (int h = 0; h < H; ++h) {
     for (int f = 0; f < F; ++f) point.m(h, f) = 0.9 * std::cos(1.0 + 2 * h + 3 * f);
     for (int k = 0; k < H; ++k) point.R(h, k) = 0.5 * (h == k) + 0.2 * std::sin(1.0 + h + 2 * k);
-    if (problem.activation().info().trains_b) point.b[h] = 0.3 * std::cos(2.0 + h);
+    if (point.blocks.has("b")) point["b"][h] = 0.3 * std::cos(2.0 + h);
   }
-  point.v = problem.activation().info().trains_v ? 1.3 : 1.0;
+  set_block(point, "v", 1.3);
   return point;
 }
 
@@ -39,7 +39,7 @@ std::vector<Row> loss_of_vectors(Effort effort) {
     const Point point = generic_point(problem);
     Evaluation e;
     quadrature(problem, 1e-9)->evaluate(point, {}, e);
-    const SgdState state = state_with(Matrix::Identity(2, 2), point.m, point.R, point.b, point.v);
+    const SgdState state = state_with(Matrix::Identity(2, 2), point);
     for (const bool direct : {true, false}) {
       const std::int64_t batch =
           direct ? by(effort, 20'000, 60'000) : by(effort, 400'000, 4'000'000);
@@ -71,36 +71,36 @@ std::vector<Row> bias_and_scale() {
       const auto engine = quadrature(problem, 1e-11);
       for (const double b : {-1.0, 0.5}) {
         const double Z = L + std::exp(b), v = 0.8, excess = L * v / Z - 1;
-        Point point = Point::zero(H, 2);
-        point.b.setConstant(b);
-        point.v = v;
+        Point point = problem.zero_point();
+        set_block(point, "b", b);
+        set_block(point, "v", v);
         const Evaluation e = with_errors(*engine, point);
         Row row{"Lemma A.4", "grad_b E = -2 (L v/Z - 1) (v/H) e^b / Z^2, Z = L + e^b"};
         row.setting = fmt::format("{}; m = R = 0, b = {}, v = {}", text(options), b, v);
         row.predicted = {-2 * excess * (v / H) * std::exp(b) / (Z * Z)};
-        row.measured = e.grad.b[0];
-        row.error = std::max(e.grad_error.b.maxCoeff(), 1e-15);
+        row.measured = e.grad["b"][0];
+        row.error = std::max(e.grad_error["b"].maxCoeff(), 1e-15);
         row.error_kind = ErrorKind::refinement;
         row.slack = 1e-13;
         row.smallest_wrong = row.predicted.value * 1.001;
         rows.push_back(row);
         row.statement = "grad_v E = 2 (L v/Z - 1) / Z";
         row.predicted = {2 * excess / Z};
-        row.measured = e.grad.v;
-        row.error = std::max(e.grad_error.v, 1e-15);
+        row.measured = e.grad["v"][0];
+        row.error = std::max(e.grad_error["v"][0], 1e-15);
         row.smallest_wrong = row.predicted.value * 1.001;
         rows.push_back(row);
 
         // Across the line of fixed points L v = Z the curvature is positive: it attracts.
-        point.v = Z / L;
-        Point direction = Point::zero(H, 2), product;
-        direction.v = 1;
+        set_block(point, "v", Z / L);
+        Point direction = problem.zero_point(), product;
+        set_block(direction, "v", 1);
         engine->adapt(point);
         engine->hessian_product(point, direction, product);
         row.statement = "the fixed points L v = L + e^b attract: curvature 2 L / Z^2 in v";
         row.setting = fmt::format("{}; m = R = 0, b = {}", text(options), b);
         row.predicted = {2 * L / (Z * Z)};
-        row.measured = product.v;
+        row.measured = product["v"][0];
         row.error = engine->tolerance();
         row.error_kind = ErrorKind::assumed;
         row.smallest_wrong = row.predicted.value * 1.001;

@@ -15,11 +15,11 @@ namespace {
 
 Point unspecialised(const Problem& problem, const Vector& m, double r1, double r2) {
   const int H = problem.H();
-  Point point = Point::zero(H, problem.F());
+  Point point = problem.zero_point();
   point.m = Vector::Ones(H) * m.transpose();
   point.R = r1 * Matrix::Identity(H, H) + r2 * Matrix::Ones(H, H);
-  if (problem.activation().info().trains_b) point.b.setConstant(0.3);
-  point.v = problem.activation().info().trains_v ? 1.1 : 1.0;
+  set_block(point, "b", 0.3);
+  set_block(point, "v", 1.1);
   return point;
 }
 
@@ -36,8 +36,7 @@ struct Vectors {
   std::int64_t batch;
 
   SgdState after_a_step(std::uint32_t replica) const {
-    const SgdState start =
-        state_with(Matrix::Identity(problem.F(), problem.F()), point.m, point.R, point.b, point.v);
+    const SgdState start = state_with(Matrix::Identity(problem.F(), problem.F()), point);
     const SgdSetting run{kDimension, batch, kRate, 21, replica};
     const Workers one;
     const auto method = make_direct(problem, run, start, one);
@@ -83,25 +82,23 @@ std::vector<Row> three_ways(const Row& statement, const Problem& problem, const 
   engine->evaluate(point, {.gradient_error = true}, e);
   const double size = e.grad.m.cwiseAbs().maxCoeff();
   double largest = 0;
-  for (const double x : parts(e.grad.m, e.grad.R, e.grad.b)) {
+  for (const double x : parts(e.grad.m, e.grad.R, biases(e.grad))) {
     largest = std::max(largest, std::abs(x));
   }
-  add("; quadrature", largest,
-      std::max(
-          {e.grad_error.m.maxCoeff(), e.grad_error.R.maxCoeff(), e.grad_error.b.maxCoeff(), 1e-12}),
-      ErrorKind::refinement, 1e-3 * size);
+  add("; quadrature", largest, std::max(e.grad_error.max(), 1e-12), ErrorKind::refinement,
+      1e-3 * size);
 
   std::vector<std::vector<double>> by_samples, by_vectors;
   for (int i = 0; i < kReplicas; ++i) {
     const auto replica = static_cast<std::uint32_t>(i);
     samples(problem, by(effort, 10'000, 40'000), replica)->evaluate(point, {}, e);
-    by_samples.push_back(parts(e.grad.m, e.grad.R, e.grad.b));
+    by_samples.push_back(parts(e.grad.m, e.grad.R, biases(e.grad)));
     const Vectors vectors{problem, point, by(effort, 500, 2000)};
     const SgdState after = vectors.after_a_step(replica);
     // m moves by the gradient; q by what all heads have in common, if there is nothing else.
     by_vectors.push_back(parts((point.m - after.m()) / Vectors::kRate,
                                0.5 * (point.q() - after.q()) / Vectors::kRate,
-                               (point.b - after.b) / Vectors::kRate));
+                               (biases(point) - biases(point_of(after))) / Vectors::kRate));
   }
   const Largest mc(by_samples), direct(by_vectors);
   add("; Monte Carlo", mc.value, mc.error, ErrorKind::replicas, 0.1 * size);
@@ -144,8 +141,8 @@ std::vector<Row> along_the_mean(const char* activation, Effort effort) {
   };
   for (const double x : {0.0, 0.5}) {
     Point point = unspecialised(problem, x * mean, 1, 0);
-    point.b.setZero();
-    point.v = 1;
+    set_block(point, "b", 0);
+    set_block(point, "v", 1);
     Row row{"Lemma A.2", "grad_{m_h} E has no part orthogonal to E theta at m_h = x E theta",
             fmt::format("{}; x = {}", text(options), x)};
     for (Row& one : three_ways(row, problem, point, orthogonal, effort)) rows.push_back(one);

@@ -33,7 +33,7 @@ double slope_along_the_flow(const Problem& problem, double first, double log_rat
   Trajectory t;
   integrate_flow(*make_flow_engine(problem, on_one_core(1e-8), flow, start), start, flow, t);
   const auto engine = quadrature(problem, 1e-8);
-  Point direction = Point::zero(2, 2), product;
+  Point direction = problem.zero_point(), product;
   direction.m(0, 1) = std::sqrt(0.5);
   direction.m(1, 1) = -std::sqrt(0.5);
   // tau_s is where the integral of the rate is (1/2) log D and a constant.
@@ -86,7 +86,7 @@ std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
   Row row{"Prop. III.4", "tau_s grows as log D with the slope 1/(2 lambda) of the Hessian"};
   row.setting = text(options) + ", eta 0.1; flow, D = 10^6 ... 10^12";
   row.predicted = {1 / (2 * escape_rate(problem))};
-  if (problem.activation().info().trains_v) {
+  if (problem.layout()->find("v")) {
     // The biases of equal heads of softmax-1 go to minus infinity, but as slowly as a logarithm:
     // at every D that can be written down heads part on the way.
     row.statement = "softmax-1: tau_s grows as log D with the slope of the rate along the flow";
@@ -102,17 +102,18 @@ std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
 
 /// The start of the paper's law for eta = 0.1 without its scatter: heads differ along the second
 /// feature by D^(-1/2) exactly.
-SgdState apart_by_one_over_root(double D) {
-  Matrix m = Matrix::Zero(2, 2);
-  m(0, 1) = 0.5 / std::sqrt(D);
-  m(1, 1) = -m(0, 1);
-  return state_with(Matrix::Identity(2, 2), m, 0.1 * Matrix::Identity(2, 2), Vector::Zero(2), 1);
+SgdState apart_by_one_over_root(const Problem& problem, double D) {
+  Point start = problem.start_point();
+  start.m(0, 1) = 0.5 / std::sqrt(D);
+  start.m(1, 1) = -start.m(0, 1);
+  start.R = 0.1 * Matrix::Identity(2, 2);
+  return state_with(Matrix::Identity(2, 2), start);
 }
 
 /// Times at which runs at one D part.
 std::vector<double> parting_times(const Problem& problem, const SgdOptions& sgd,
                                   std::uint64_t seed) {
-  const SgdState start = apart_by_one_over_root(static_cast<double>(sgd.dim));
+  const SgdState start = apart_by_one_over_root(problem, static_cast<double>(sgd.dim));
   Sgd runs(problem, sgd, seed, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), start));
   const auto all_parted = [&] {
     return std::ranges::all_of(runs.recorded(), [](const std::vector<SgdRecord>& run) {

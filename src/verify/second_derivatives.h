@@ -17,7 +17,7 @@ class SecondDerivativesAt {
   SecondDerivativesAt(const ProblemOptions& options, const Vector& b) {
     const Problem problem(options);
     Point point = origin(problem, 0);
-    if (b.size() > 0) point.b = b;
+    if (b.size() > 0) point["b"] = b;
     for (const int i : {0, 1}) {
       const auto engine = quadrature(problem, i == 0 ? 1e-11 : 1e-9);
       engine->adapt(point);

@@ -45,6 +45,23 @@ inline std::string text(const ProblemOptions& options) {
   return out;
 }
 
+/// Sets a block, if the activation has it.
+inline void set_block(Point& point, std::string_view name, double value) {
+  if (point.blocks.has(name)) point[name].setConstant(value);
+}
+
+/// The biases, or zeros if the activation has none.
+inline Vector biases(const Point& point) {
+  return point.blocks.has("b") ? Vector(point["b"]) : Vector(Vector::Zero(point.heads()));
+}
+
+/// m = 0, R = 0, and the blocks where training starts.
+inline Point at_rest(const Problem& problem) {
+  Point out = problem.start_point();
+  out.R.setZero();
+  return out;
+}
+
 /// Claims run side by side, so that each engine takes one core.
 inline EngineOptions on_one_core(double tolerance) {
   EngineOptions options;

@@ -100,14 +100,13 @@ std::vector<Row> orthogonal_growth() {
 
 /// The Hessian in m_:3 at m_:1 = u, m_:2 = w.
 Matrix third_feature(Engine& engine, const Vector& u, const Vector& w) {
-  Point point = Point::zero(4, 3);
-  point.v = 1;
+  Point point = at_rest(engine.problem());
   point.m.col(0) = u;
   point.m.col(1) = w;
   engine.adapt(point);
   Matrix out(4, 4);
   for (int h = 0; h < 4; ++h) {
-    Point direction = Point::zero(4, 3), product;
+    Point direction = Point::zero_like(point), product;
     direction.m(h, 2) = 1;
     engine.hessian_product(point, direction, product);
     out.col(h) = product.m.col(2);

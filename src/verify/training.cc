@@ -142,9 +142,8 @@ std::vector<Row> order_and_signs(const char* activation, int L, int H, int F, do
   const Matrix directions = principal_directions(problem);
   const std::string where = fmt::format("{}; {} starts", text(options), starts);
   std::vector<Row> rows = learning_order(runs, directions, where);
-  rows.push_back(problem.activation().info().factorisation == Factorisation::joint
-                     ? pairs(runs, directions, where)
-                     : sign_combinations(runs, directions, where));
+  rows.push_back(options.activation == "b-softmax" ? pairs(runs, directions, where)
+                                                   : sign_combinations(runs, directions, where));
   return rows;
 }
 

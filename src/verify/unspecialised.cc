@@ -19,10 +19,9 @@ struct Phase {
 
 Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uint32_t run) {
   const SgdState law = initial_state(problem, static_cast<std::int64_t>(D), seed, run);
-  Point start = Point::zero(2, 2);
+  Point start = problem.start_point();
   start.m = law.U;
   start.R = law.Lambda;
-  start.v = 1;
   FlowOptions flow;
   flow.time = 8;
   flow.outputs = 80;
@@ -38,7 +37,7 @@ Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uin
   const Point& point = t.point[i];
   out.apart = point.m(0, 0) - point.m(1, 0);
   out.across = point.m.col(1).norm();
-  out.biases = point.b[0] - point.b[1];
+  out.biases = biases(point)[0] - biases(point)[1];
   return out;
 }
 
@@ -84,7 +83,7 @@ std::vector<Row> unspecialised_phase(const char* activation, std::uint64_t numbe
           wrong_time),
       row("heads differ by D^(-1/2): exponent of |m_11 - m_21| at tau_u", apart, -0.5, -0.4),
       row("m_h is along E theta up to D^(-1/2): exponent of |m_:2| at tau_u", across, -0.5, -0.4)};
-  if (problem.activation().info().trains_b) {
+  if (problem.layout()->find("b")) {
     rows.push_back(row("biases stay unspecialised up to D^(-1/2): exponent of |b_1 - b_2| at tau_u",
                        biases, -0.5, -0.4));
   }

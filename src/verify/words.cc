@@ -132,7 +132,7 @@ std::vector<Row> flat_in_r() {
     double curvature[2];
     for (const int i : {0, 1}) {
       const auto engine = quadrature(problem, i == 0 ? 1e-11 : 1e-9);
-      Point direction = Point::zero(3, 2), product;
+      Point direction = problem.zero_point(), product;
       direction.R = across / across.norm();
       engine->adapt(origin(problem, 0));
       engine->hessian_product(origin(problem, 0), direction, product);
@@ -150,8 +150,7 @@ std::vector<Row> flat_in_r() {
     double rate[2];
     for (const int i : {0, 1}) {
       const double rho = i == 0 ? 0.2 : 0.1;
-      Point point = Point::zero(3, 2);
-      point.v = 1;
+      Point point = at_rest(problem);
       point.R = rho * across;
       const auto engine = quadrature(problem, 1e-11);
       engine->adapt(point);
@@ -181,10 +180,10 @@ Measured share_of(int count, int n) {
 std::vector<Row> where_softmax_1_ends(Effort effort) {
   const ProblemOptions options = setting("softmax-1", "flipping", 5, 4, 4, {10});
   const Problem problem(options);
-  Point one_each = Point::zero(4, 4);
+  Point one_each = at_rest(problem);
   one_each.m = 3.0 * Matrix::Identity(4, 4) - Matrix::Constant(4, 4, 0.1);
-  one_each.b.setConstant(6);
-  one_each.v = 4;
+  set_block(one_each, "b", 6);
+  set_block(one_each, "v", 4);
   FixedPointOptions precise;
   precise.gradient = 1e-6;
   const FixedPoint best = find_fixed_point(problem, on_one_core(1e-6), one_each, precise);

@@ -66,6 +66,8 @@ class Loss(CommandLine):
             self.assertEqual([len(row) for row in out[part]["R"]], [2, 2])
             self.assertEqual(len(out[part]["b"]), 2)
             self.assertIsInstance(out[part]["v"], float)
+        plain = json.loads(run("loss", self.point, "--activation", "softmax", "--json").stdout)
+        self.assertEqual(list(plain["grad"]), ["m", "R"])  # softmax has nothing else
         self.assertTrue(0 < out["loss_error"] < 0.01)
 
     def test_flags_win_over_the_file(self):

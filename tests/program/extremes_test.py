@@ -126,7 +126,7 @@ def numbers(out):
         return [math.nan if x is None else x]
 
     pairs = list(zip(flat(out["loss"]), flat(out["loss_error"])))
-    for part in ("m", "R", "b", "v"):
+    for part in out["grad"]:
         pairs += zip(flat(out["grad"][part]), flat(out["grad_error"][part]))
     return pairs
 

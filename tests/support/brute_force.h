@@ -14,7 +14,7 @@ namespace headflow::testing {
 class BruteForce {
  public:
   BruteForce(const Problem& problem, const Point& point) : problem_(problem), point_(point) {
-    const auto& prior = dynamic_cast<const GaussianMixture&>(problem.prior());
+    const auto& prior = *problem.prior().mixture();
     laws_.push_back({1.0, Vector::Zero(problem.H()), point.q()});
     for (const MixtureComponent& c : prior.components()) {
       const Matrix spread = point.m * c.factor;
@@ -23,12 +23,12 @@ class BruteForce {
     double low = 0, high = 0;  // of any score, beyond 7.5 standard deviations
     for (const Law& law : laws_) {
       for (int h = 0; h < problem.H(); ++h) {
-        const double reach = 7.5 * std::sqrt(law.Q(h, h)), shift = joint() ? point.b[h] : 0.0;
+        const double reach = 7.5 * std::sqrt(law.Q(h, h)), shift = joint() ? point["b"][h] : 0.0;
         low = std::min(low, law.mean[h] + shift - reach);
         high = std::max(high, law.mean[h] + shift + reach);
       }
     }
-    const double sink = problem.activation().info().trains_v ? point.b.maxCoeff() : 0.0;
+    const double sink = has_sink() ? point["b"].maxCoeff() : 0.0;
     const double from = -std::max(high, sink) - std::log(problem.L() * problem.H()) - 28,
                  to = 4.5 - low;
     for (double u = from; u < to; u += kStep) u_.push_back(u);
@@ -45,7 +45,8 @@ class BruteForce {
   };
   using Row = std::vector<double>;
 
-  bool joint() const { return problem_.activation().info().name == "b-softmax"; }
+  bool joint() const { return problem_.activation().name() == "b-softmax"; }
+  bool has_sink() const { return problem_.activation().name() == "softmax-1"; }
 
   /// e^(-y) and y e^(-y), y^2 e^(-y) at y = e^t.
   static double moment(int k, double t) {
@@ -100,11 +101,11 @@ class BruteForce {
   }
 
   double heads_loss() const {
-    const bool sink = problem_.activation().info().trains_v;
-    const double L = problem_.L(), v = sink ? point_.v : 1.0;
+    const bool sink = has_sink();
+    const double L = problem_.L(), v = sink ? point_["v"][0] : 1.0;
     const int H = problem_.H();
     const auto damp = [&](int h, double u) {
-      return sink ? std::exp(-std::exp(std::min(u + point_.b[h], 6.6))) : 1.0;
+      return sink ? std::exp(-std::exp(std::min(u + point_["b"][h], 6.6))) : 1.0;
     };
     double hits = 0, squares = 0;
     for (int h = 0; h < H; ++h) {
@@ -147,7 +148,7 @@ class BruteForce {
   void spread(const Law& law, Eigen::Index direction, Vector score, double weight,
               const Matrix& root, std::vector<std::pair<double, double>>& out) const {
     if (direction == root.cols()) {
-      out.emplace_back(std::log((score + point_.b).array().exp().sum()), weight);
+      out.emplace_back(std::log((score + point_["b"]).array().exp().sum()), weight);
       return;
     }
     for (const auto& [z, w] : normal(root.col(direction).cwiseAbs().maxCoeff())) {

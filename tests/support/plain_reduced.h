@@ -8,6 +8,7 @@
 #include <random>
 
 #include "sgd/state.h"
+#include "support/problems.h"
 #include "support/reference_model.h"
 
 namespace headflow::testing {
@@ -45,8 +46,8 @@ class PlainReduced {
     Matrix M(H, 2 * H);
     M << state_.Lambda - e * A.rightCols(H), -e * V;
     state_.Lambda = triangular_root(M);
-    if (problem_.activation().info().trains_b) state_.b -= e * b;
-    if (problem_.activation().info().trains_v) state_.v -= e * v;
+    if (state_.blocks.has("b")) state_.blocks["b"] -= e * b;
+    if (state_.blocks.has("v")) state_.blocks["v"][0] -= e * v;
   }
   const SgdState& state() const { return state_; }
 
@@ -96,20 +97,21 @@ class PlainReduced {
     for (int h = 0; h < H; ++h) {
       chi_hl[static_cast<std::size_t>(h)].assign(scores.row(h).begin(), scores.row(h).end());
     }
-    const std::string activation(problem_.activation().info().name);
-    const auto sigma =
-        testing::sigma(activation, chi_hl, {state_.b.begin(), state_.b.end()}, state_.v);
+    const std::string activation(problem_.activation().name());
+    const Vector b = b_of(state_);
+    const double v = v_of(state_);
+    const auto sigma = testing::sigma(activation, chi_hl, {b.begin(), b.end()}, v);
     Matrix u(H, L);  // sigma / v, or the joint weights
     for (int h = 0; h < H; ++h) {
       for (int l = 0; l < L; ++l) {
         const double value = sigma[static_cast<std::size_t>(h)][static_cast<std::size_t>(l)];
-        u(h, l) = activation == "softmax-1"   ? value / state_.v
+        u(h, l) = activation == "softmax-1"   ? value / v
                   : activation == "b-softmax" ? value / H
                                               : value;
       }
     }
     const bool joint = activation == "b-softmax", sink = activation == "softmax-1";
-    const double scale = joint ? 1.0 : (sink ? state_.v : 1.0) / H;
+    const double scale = joint ? 1.0 : (sink ? v : 1.0) / H;
     const Vector w = Vector::Unit(L, 0) - scale * u.colwise().sum().transpose();
     const double size = w.norm();
     const Vector w_hat = w / size;

@@ -24,6 +24,21 @@ inline Matrix random_matrix(int rows, int columns, unsigned number) {
   return out;
 }
 
+/// b and v of a point or a state of SGD; where there are none, what the paper's formulas then have.
+template <class State>
+Vector b_of(const State& state) {
+  return state.blocks.has("b") ? Vector(state.blocks["b"]) : Vector::Zero(state.heads());
+}
+template <class State>
+double v_of(const State& state) {
+  return state.blocks.has("v") ? state.blocks["v"][0] : 1.0;
+}
+
+/// Sets a block, if the activation has it.
+inline void set_block(Point& point, std::string_view name, double value) {
+  if (point.blocks.has(name)) point[name].setConstant(value);
+}
+
 /// A problem of the given shape; prior "full" is a Gaussian with mean and full covariance.
 inline ProblemOptions problem_options(const std::string& activation, const std::string& prior,
                                       int L, int H, int F) {
@@ -55,15 +70,18 @@ inline ProblemOptions problem_options(const std::string& activation, const std::
   return options;
 }
 
-inline Point random_point(int H, int F, unsigned seed, double scale = 1.0) {
+inline Point random_point(const Problem& problem, unsigned seed, double scale = 1.0) {
   std::mt19937_64 generator(seed);
   std::normal_distribution<double> normal;
-  Point point = Point::zero(H, F);
+  Point point = problem.zero_point();
   for (double& x : point.m.reshaped()) x = scale * normal(generator);
   for (double& x : point.R.reshaped()) x = 0.3 * scale * normal(generator);
   point.R.diagonal().array() += 0.7 * scale;
-  for (double& x : point.b) x = normal(generator);
-  point.v = 1.0 + 0.3 * normal(generator);
+  for (const BlockLayout::Entry& e : point.blocks.entries()) {
+    for (double& x : point.blocks[e.info.name]) {
+      x = e.per_head() ? normal(generator) : 1.0 + 0.3 * normal(generator);
+    }
+  }
   return point;
 }
 

@@ -99,12 +99,24 @@ inline ProblemOptions random_options(const std::string& activation, const std::s
 }
 
 /// Heads of norm about `size`, with orthogonal parts of norm up to about `orthogonal`.
-inline Point random_heads(int H, int F, double size, double orthogonal, Draw& draw) {
-  Point point = Point::zero(H, F);
+inline Point random_heads(const Problem& problem, double size, double orthogonal, Draw& draw) {
+  const int H = problem.H(), F = problem.F();
+  Point point = problem.zero_point();
   point.m = size / std::sqrt(F) * draw.normals(H, F);
   point.R = orthogonal / std::sqrt(H) * draw.normals(H, H);
-  point.b = draw.normals(H, 1);
-  point.v = draw.uniform(0.5, 1.5);
+  // Drawn whether or not the activation has them: what is drawn afterwards is the same for all.
+  const Vector b = draw.normals(H, 1);
+  const double v = draw.uniform(0.5, 1.5);
+  for (const BlockLayout::Entry& e : point.blocks.entries()) {
+    auto block = point.blocks[e.info.name];
+    if (e.info.name == "b") {
+      block = b;
+    } else if (e.info.name == "v") {
+      block.setConstant(v);
+    } else {
+      for (double& x : block) x = e.per_head() ? draw.normal() : draw.uniform(0.5, 1.5);
+    }
+  }
   return point;
 }
 

@@ -83,25 +83,32 @@ struct SampleDerivative {
   Point grad;
 };
 
-/// Loss of one sample and its gradient by forward automatic differentiation.
+/// Loss of one sample and its gradient by forward automatic differentiation. Blocks other than b
+/// and v are none of the paper's.
 inline SampleDerivative differentiate(const std::string& activation, const Matrix& x, int relevant,
                                       const Point& point) {
   using Dual = Eigen::AutoDiffScalar<Vector>;
   const int H = point.heads(), F = point.features();
   const Eigen::Index n = point.size();
-  Vector flat(n);
-  point.pack(flat.data());
+  const Vector flat = point.packed();
   const auto variable = [&](Eigen::Index i) { return Dual(flat[i], n, i); };
+  const auto constant = [&](double value) { return Dual(value, Vector::Zero(n)); };
   Grid<Dual> weights;
-  std::vector<Dual> b;
+  std::vector<Dual> b(static_cast<std::size_t>(H), constant(0.0));
+  Dual v = constant(1.0);
   for (int h = 0; h < H; ++h) {
     weights.emplace_back();
     for (int f = 0; f < F; ++f) weights.back().push_back(variable(h * F + f));
     for (int k = 0; k < H; ++k) weights.back().push_back(variable(H * F + h * H + k));
-    b.push_back(variable(H * F + H * H + h));
   }
-  const Dual loss = sample_loss(activation, x, relevant, weights, b, variable(n - 1));
-  SampleDerivative out{loss.value(), Point::zero(H, F)};
+  for (const BlockLayout::Entry& e : point.blocks.entries()) {
+    const Eigen::Index first = H * (F + H) + e.offset;
+    for (Eigen::Index i = 0; i < e.size; ++i) {
+      (e.info.name == "b" ? b[static_cast<std::size_t>(i)] : v) = variable(first + i);
+    }
+  }
+  const Dual loss = sample_loss(activation, x, relevant, weights, b, v);
+  SampleDerivative out{loss.value(), Point::zero_like(point)};
   out.grad.unpack(loss.derivatives().data());
   return out;
 }

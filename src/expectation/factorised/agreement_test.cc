@@ -40,8 +40,9 @@ Case random_case(int number) {
   const double orthogonal = draw.uniform(0, 1) < 0.25 ? 0.0 : draw.uniform(0, 1);
   Case out;
   out.options = testing::random_options(activation, prior, L, H, F, draw);
-  out.point = testing::random_heads(H, F, size, orthogonal, draw);
-  out.direction = testing::random_heads(H, F, 1, 1, draw);
+  const Problem problem(out.options);
+  out.point = testing::random_heads(problem, size, orthogonal, draw);
+  out.direction = testing::random_heads(problem, 1, 1, draw);
   out.tolerance = joint && H > 4 && orthogonal > 0 ? 1e-4 : 1e-6;
   out.may_miss = joint && H >= 4 && size > 0.5;
   out.text = fmt::format("case {}: {} {} L {} H {} F {} |m| {:.3f} |R| {:.3f}", number, activation,
@@ -51,8 +52,8 @@ Case random_case(int number) {
 
 constexpr Eigen::Index kNumbers = 6;
 
-/// Numbers to compare: the loss, an entry of each of m, R and b, v, and a projection of the
-/// gradient.
+/// Numbers to compare: the loss, an entry of each of m, R and b, v (0 of what there is none of),
+/// and a projection of the gradient.
 Vector numbers(double loss, const Point& grad, const Point& direction) {
   Draw draw(7);
   const auto pick = [&](Eigen::Index n) { return draw.integer(0, static_cast<int>(n) - 1); };
@@ -60,8 +61,8 @@ Vector numbers(double loss, const Point& grad, const Point& direction) {
   out[0] = loss;
   out[1] = grad.m.reshaped()[pick(grad.m.size())];
   out[2] = grad.R.reshaped()[pick(grad.R.size())];
-  out[3] = grad.b[pick(grad.b.size())];
-  out[4] = grad.v;
+  out[3] = testing::b_of(grad)[pick(grad.heads())];
+  out[4] = grad.blocks.has("v") ? grad["v"][0] : 0.0;
   out[5] = flatten(grad).dot(flatten(direction));
   return out;
 }
@@ -72,7 +73,9 @@ Vector numbers_of_error(Evaluation e, const Case& c) {
   at_least(e.loss_error);
   for (double& x : e.grad_error.m.reshaped()) at_least(x);
   for (double& x : e.grad_error.R.reshaped()) at_least(x);
-  for (double& x : e.grad_error.b) at_least(x);
+  if (e.grad_error.blocks.has("b")) {
+    for (double& x : e.grad_error["b"]) at_least(x);
+  }
   const Vector size = flatten(c.direction).cwiseAbs();
   Point direction = c.direction;
   direction.unpack(size.data());
@@ -169,7 +172,7 @@ TEST(FactorisedAgreement, WithMonteCarlo) {
     missed += !met;
     EXPECT_TRUE(met || c.may_miss) << "reported error " << e.loss_error;
     if (i % 5 != 3 || !met || c.options.tokens == 1) continue;
-    e.grad = Point{1.05 * e.grad.m, 1.05 * e.grad.R, 1.05 * e.grad.b, 1.05 * e.grad.v};
+    e.grad *= 1.05;
     steep.add(numbers(e, c), error, simulated);
     if (c.options.heads <= 4) long_by_one.add(numbers(factorised(c, 1), c), error, simulated);
   }

@@ -54,10 +54,10 @@ Problem centred_problem(const std::string& activation, const std::string& prior,
 
 constexpr const char* kCentred[] = {"gaussian", "discrete", "mixture"};
 
-Point flat_point(int H, int F, double b, double v) {
-  Point point = Point::zero(H, F);
-  point.b.setConstant(b);
-  point.v = v;
+Point flat_point(const Problem& problem, double b, double v) {
+  Point point = problem.zero_point();
+  testing::set_block(point, "b", b);
+  testing::set_block(point, "v", v);
   return point;
 }
 
@@ -99,7 +99,7 @@ Coefficients coefficients(const std::string& activation, int L, int H, double b,
 
 /// Gradient at `d` of the quadratic part of E, with C = Cov theta.
 Point quadratic_gradient(const Coefficients& c, const Matrix& C, const Point& d) {
-  Point out = Point::zero(d.heads(), d.features());
+  Point out = Point::zero_like(d);
   const Eigen::RowVectorXd m = d.m.colwise().sum(), R = d.R.colwise().sum();
   for (int h = 0; h < d.heads(); ++h) {
     out.m.row(h) = 2 * c.c1 * m + 2 * (c.c2 + c.c4) * m * C - 2 * (c.c3 + c.c4) * d.m.row(h) * C;
@@ -124,7 +124,8 @@ TEST(ClosedForms, SecondOrderAroundTheOrigin) {
           SCOPED_TRACE(fmt::format("{} {} L {} H {} b {}", activation, prior, L, H, b));
           const Problem problem = centred_problem(activation, prior, L, H, draw);
           Factorised engine = make_factorised(problem);
-          const Point origin = flat_point(H, 3, b, v), d = testing::random_heads(H, 3, 1, 1, draw);
+          const Point origin = flat_point(problem, b, v),
+                      d = testing::random_heads(problem, 1, 1, draw);
           Evaluation e;
           engine.evaluate(origin, {}, e);
           EXPECT_NEAR(e.loss, 1 - 1.0 / L, 1e-10);
@@ -134,9 +135,9 @@ TEST(ClosedForms, SecondOrderAroundTheOrigin) {
           Point exact = quadratic_gradient(c, problem.prior().covariance(), d), got;
           if (sink) {  // along (b, v) E = 1 - 2A + L A^2 with A = mean of v / (L + e^b), L A = 1
             const double Z = L + std::exp(b), A_b = -v / H * std::exp(b) / (Z * Z), A_v = 1 / Z;
-            const double A = A_b * d.b.sum() + A_v * d.v;
-            exact.b.setConstant(2 * L * A_b * A);
-            exact.v = 2 * L * A_v * A;
+            const double A = A_b * d["b"].sum() + A_v * d["v"][0];
+            exact["b"].setConstant(2 * L * A_b * A);
+            exact["v"][0] = 2 * L * A_v * A;
           }
           engine.hessian_product(origin, d, got);
           EXPECT_LE(difference(got, exact), kClose);
@@ -160,13 +161,13 @@ TEST(ClosedForms, SecondDerivativesInTheBiases) {
           const bool sink = std::string(activation) == "softmax-1";
           SCOPED_TRACE(fmt::format("{} L {} H {} b {}", activation, L, H, b));
           const double v = sink ? v_on_the_line(L, b) : 1.0, Z = L + std::exp(b);
-          Factorised engine =
-              make_factorised(Problem(testing::problem_options(activation, "flipping", L, H, 2)));
-          Point d = Point::zero(H, 2), got;
-          d.b[0] = 1;
-          engine.hessian_product(flat_point(H, 2, b, v), d, got);
+          const Problem problem(testing::problem_options(activation, "flipping", L, H, 2));
+          Factorised engine = make_factorised(problem);
+          Point d = problem.zero_point(), got;
+          d["b"][0] = 1;
+          engine.hessian_product(flat_point(problem, b, v), d, got);
           const double exact = sink ? 2 * v * v * L * std::exp(2 * b) / (H * H * Z * Z * Z * Z) : 0;
-          EXPECT_LE((got.b.array() - exact).abs().maxCoeff(), kClose);
+          EXPECT_LE((got["b"].array() - exact).abs().maxCoeff(), kClose);
         }
       }
     }
@@ -183,15 +184,14 @@ TEST(ClosedForms, UnequalBiases) {
         const Problem problem = centred_problem("b-softmax", prior, L, H, draw);
         const Matrix& C = problem.prior().covariance();
         Factorised engine = make_factorised(problem);
-        Point origin = Point::zero(H, 3), d = testing::random_heads(H, 3, 1, 1, draw), got;
-        origin.b = draw.normals(H, 1);
-        origin.v = 1;
-        const Vector pi = origin.b.array().exp() / origin.b.array().exp().sum();
+        Point origin = problem.zero_point(), d = testing::random_heads(problem, 1, 1, draw), got;
+        origin["b"] = draw.normals(H, 1);
+        const Vector pi = origin["b"].array().exp() / origin["b"].array().exp().sum();
         const Matrix J = (Matrix::Identity(L, L) - Matrix::Constant(L, L, 1.0 / L)) / L;
         const double l = L, own = (l - 1) / (l * l);
         const double pairs = J.col(0).squaredNorm() + 2 * own / l;
         const Eigen::RowVectorXd m = pi.transpose() * d.m, R = pi.transpose() * d.R;
-        Point exact = Point::zero(H, 3);
+        Point exact = problem.zero_point();
         exact.m = 2 * pi * (J.squaredNorm() * m + pairs * m * C) -
                   2 * own * Matrix(pi.asDiagonal()) * d.m * C;
         exact.R = 2 * J.squaredNorm() * pi * R;
@@ -217,7 +217,8 @@ TEST(ClosedForms, PriorWithAMean) {
         const Vector& mean = problem.prior().mean();
         const Matrix& C = problem.prior().covariance();
         Factorised engine = make_factorised(problem);
-        const Point origin = flat_point(H, F, 0, 1), d = testing::random_heads(H, F, 1, 1, draw);
+        const Point origin = flat_point(problem, 0, 1),
+                    d = testing::random_heads(problem, 1, 1, draw);
         Evaluation e;
         engine.evaluate(origin, {}, e);
         for (int h = 0; h < H; ++h) {
@@ -242,20 +243,22 @@ TEST(ClosedForms, BiasesAndScaleOfSoftmax1) {
     for (const int H : {1, 2, 4, 8}) {
       SCOPED_TRACE(fmt::format("L {} H {}", L, H));
       Draw draw(static_cast<std::uint64_t>(400 * L + H));
-      Factorised engine =
-          make_factorised(Problem(testing::problem_options("softmax-1", "gaussian", L, H, 2)));
-      Point point = Point::zero(H, 2);
-      point.b = draw.normals(H, 1);
-      point.v = draw.uniform(0.5, 1.5);
-      const Vector Z = L + point.b.array().exp();
-      const double A = point.v * Z.cwiseInverse().mean(), slope = 2 * L * A - 2;
+      const Problem problem(testing::problem_options("softmax-1", "gaussian", L, H, 2));
+      Factorised engine = make_factorised(problem);
+      Point point = problem.zero_point();
+      const Vector b = draw.normals(H, 1);
+      double& v = point["v"][0];
+      point["b"] = b;
+      v = draw.uniform(0.5, 1.5);
+      const Vector Z = L + b.array().exp();
+      const double A = v * Z.cwiseInverse().mean(), slope = 2 * L * A - 2;
       Evaluation e;
       engine.evaluate(point, {}, e);
       EXPECT_NEAR(e.loss, 1 - 2 * A + L * A * A, 1e-10);
-      const Vector exact = -slope * point.v / H * point.b.array().exp() / Z.array().square();
-      EXPECT_LE((e.grad.b - exact).cwiseAbs().maxCoeff(), 1e-10);
-      EXPECT_NEAR(e.grad.v, slope * A / point.v, 1e-10);
-      point.v /= L * A;
+      const Vector exact = -slope * v / H * b.array().exp() / Z.array().square();
+      EXPECT_LE((e.grad["b"] - exact).cwiseAbs().maxCoeff(), 1e-10);
+      EXPECT_NEAR(e.grad["v"][0], slope * A / v, 1e-10);
+      v /= L * A;
       engine.evaluate(point, {}, e);
       EXPECT_LE(flatten(e.grad).cwiseAbs().maxCoeff(), 1e-10) << "L A = 1";
     }

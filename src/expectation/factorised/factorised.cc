@@ -7,7 +7,6 @@
 
 namespace headflow {
 
-using factorised::Dual;
 using factorised::LossAndBars;
 using factorised::Parameters;
 using factorised::Quadrature;
@@ -30,7 +29,24 @@ const GaussianMixture& mixture(const Problem& problem) {
     throw OptionError("run.engine", "\"factorised\"",
                       fmt::format("cannot be used: {}; use \"qmc\" or \"mc\"", reason));
   }
-  return dynamic_cast<const GaussianMixture&>(problem.prior());
+  return *problem.prior().mixture();
+}
+
+/// Where the blocks are that a factorisation names.
+factorised::Roles roles(const Problem& problem) {
+  const auto offset = [&](const std::string& name) {
+    const BlockLayout::Entry* entry = name.empty() ? nullptr : problem.layout()->find(name);
+    return entry ? static_cast<int>(entry->offset) : -1;
+  };
+  struct Visitor {
+    const decltype(offset)& at;
+    factorised::Roles operator()(std::monostate) const { return {}; }
+    factorised::Roles operator()(const NormalisedHeads& f) const {
+      return {at(f.sink), at(f.scale)};
+    }
+    factorised::Roles operator()(const JointlyNormalised& f) const { return {at(f.bias), -1}; }
+  };
+  return std::visit(Visitor{offset}, problem.activation().factorisation());
 }
 
 Parameters<double> parameters(const Point& point) {
@@ -39,8 +55,7 @@ Parameters<double> parameters(const Point& point) {
   out.F = point.features();
   out.m.assign(point.m.data(), point.m.data() + point.m.size());
   out.R.assign(point.R.data(), point.R.data() + point.R.size());
-  out.b.assign(point.b.data(), point.b.data() + point.b.size());
-  out.v = point.v;
+  out.blocks.assign(point.blocks.data(), point.blocks.data() + point.blocks.size());
   return out;
 }
 
@@ -56,8 +71,7 @@ Parameters<Dual> with_tangent(const Point& point, const Point& direction) {
   };
   out.m = zip(x.m, d.m);
   out.R = zip(x.R, d.R);
-  out.b = zip(x.b, d.b);
-  out.v = {x.v, d.v};
+  out.blocks = zip(x.blocks, d.blocks);
   return out;
 }
 
@@ -67,8 +81,7 @@ Parameters<S> gradient(const factorised::SignalComponents& signal, const Paramet
   Parameters<S> grad;
   grad.m.assign(point.m.size(), S(0.0));
   grad.R.assign(point.R.size(), S(0.0));
-  grad.b = bars.b;
-  grad.v = bars.v;
+  grad.blocks = bars.blocks;
   factorised::pull_back(signal, point, bars.laws, grad);
   return grad;
 }
@@ -80,23 +93,21 @@ void to_point(const Parameters<S>& from, const Part& part, Point& out) {
   };
   fill(from.m, out.m.data());
   fill(from.R, out.R.data());
-  fill(from.b, out.b.data());
-  out.v = part(from.v);
+  fill(from.blocks, out.blocks.data());
 }
 
 double largest_difference(const Point& a, const Point& b) {
-  return std::max({(a.m - b.m).cwiseAbs().maxCoeff(), (a.R - b.R).cwiseAbs().maxCoeff(),
-                   (a.b - b.b).cwiseAbs().maxCoeff(), std::abs(a.v - b.v)});
+  return (a.packed() - b.packed()).cwiseAbs().maxCoeff();
 }
 
 }  // namespace
 
 std::string Factorised::why_not(const Problem& problem) {
-  const ActivationInfo& info = problem.activation().info();
-  if (info.factorisation == Factorisation::none) {
-    return fmt::format("the activation {} does not factorise over tokens", info.name);
+  const Activation& activation = problem.activation();
+  if (std::holds_alternative<std::monostate>(activation.factorisation())) {
+    return fmt::format("the activation {} does not factorise over tokens", activation.name());
   }
-  if (!dynamic_cast<const GaussianMixture*>(&problem.prior())) {
+  if (!problem.prior().mixture()) {
     return "the prior is no mixture of Gaussians and atoms";
   }
   return "";
@@ -105,14 +116,10 @@ std::string Factorised::why_not(const Problem& problem) {
 Factorised::Factorised(const Problem& problem, const EngineOptions& options, const Context& context)
     : Engine(problem),
       tolerance_(options.tolerance),
+      joint_(std::holds_alternative<JointlyNormalised>(problem.activation().factorisation())),
       workers_(context),
       signal_(mixture(this->problem())),
-      shape_{problem.L(),
-             problem.H(),
-             problem.activation().info().factorisation == Factorisation::heads_with_sink,
-             &signal_,
-             &workers_,
-             factorised::kMostWork} {
+      shape_{problem.L(), problem.H(), roles(problem), &signal_, &workers_, factorised::kMostWork} {
   if (!(tolerance_ >= 1e-12 && tolerance_ <= 0.1)) {
     throw OptionError("run.tolerance", fmt::format("{:g}", tolerance_),
                       "must be from 1e-12 to 0.1");
@@ -129,18 +136,16 @@ std::unique_ptr<Quadrature> Factorised::plan(const Parameters<double>& point, do
   if (!finite(laws.Q) || !finite(laws.mu)) return nullptr;
   factorised::QuadratureProblem shape = shape_;
   shape.most_work = std::min(shape_.most_work, kMostAdapting - spent_);
-  return problem().activation().info().factorisation == Factorisation::joint
-             ? factorised::joint_quadrature(shape, laws, point.b, digits)
-             : factorised::heads_quadrature(shape, laws, point.b, digits);
+  const auto make = joint_ ? factorised::joint_quadrature : factorised::heads_quadrature;
+  return make(shape, laws, point.blocks, digits);
 }
 
 void Factorised::run(Quadrature& quadrature, const Parameters<double>& point, bool with_defect,
                      double& loss, Point& grad) {
   factorised::token_laws(signal_, point, laws_);
-  const bool scaled = problem().activation().info().trains_v;
-  quadrature.evaluate(laws_, point.b, scaled ? point.v : 1.0, with_defect, bars_);
+  quadrature.evaluate(laws_, point.blocks, with_defect, bars_);
   loss = bars_.loss;
-  grad = Point::zero(point.H, point.F);
+  grad = problem().zero_point();
   to_point(
       gradient(signal_, point, bars_), [](double x) { return x; }, grad);
 }
@@ -193,7 +198,7 @@ void Factorised::adapt(const Point& point) {
   here_ = parameters(point);
   spent_ = 0;
   factorised::token_laws(signal_, here_, adapted_laws_);
-  adapted_b_ = here_.b;
+  adapted_blocks_ = here_.blocks;
   // The planned digits are a guess that is checked: refine until two rules agree. Where that takes
   // too many nodes, the finest rules that do not are the best there is.
   double digits = std::log(1 / tolerance_) + 1.5;
@@ -242,12 +247,15 @@ bool Factorised::follow(const Point& point) {
   factorised::token_laws(signal_, now, laws_);
   bool moved = !nodes_ || nodes_->unseen_variance(laws_) > 0.1 * tolerance_;
   const TokenLaws<double>& then = adapted_laws_;
+  const auto bias_moved = [&](int h) {
+    if (shape_.roles.bias < 0) return false;
+    const auto i = static_cast<std::size_t>(shape_.roles.bias + h);
+    return std::abs(now.blocks[i] - adapted_blocks_[i]) > 0.2;
+  };
   for (int c = 0; c < signal_.count() && !moved; ++c) {
     for (int h = 0; h < problem().H() && !moved; ++h) {
       const double scale = 0.3 + std::sqrt(std::max(0.0, then.q(c, h, h)));
-      const double b =
-          std::abs(now.b[static_cast<std::size_t>(h)] - adapted_b_[static_cast<std::size_t>(h)]);
-      moved = std::abs(laws_.mean(c, h) - then.mean(c, h)) > 0.15 * scale || b > 0.2;
+      moved = std::abs(laws_.mean(c, h) - then.mean(c, h)) > 0.15 * scale || bias_moved(h);
       for (int k = 0; k <= h && !moved; ++k) {
         const double other = 0.3 + std::sqrt(std::max(0.0, then.q(c, k, k)));
         moved = std::abs(laws_.q(c, h, k) - then.q(c, h, k)) > 0.15 * scale * other;
@@ -293,12 +301,10 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
   const double each = kSafety * (std::max(in_grad, 0.1 * std::abs(loss - out.loss)) +
                                  bars_.defect * gradient_scale(here_)) +
                       least;
-  const ActivationInfo& info = problem().activation().info();
-  out.grad_error = Point::zero(point.heads(), point.features());
+  out.grad_error = problem().zero_point();
   out.grad_error.m.setConstant(each);
   out.grad_error.R.setConstant(each);
-  if (info.trains_b) out.grad_error.b.setConstant(each);
-  if (info.trains_v) out.grad_error.v = each;
+  out.grad_error.blocks.values().setConstant(each);
   check_finite(out);
 }
 
@@ -308,9 +314,8 @@ void Factorised::hessian_product(const Point& point, const Point& direction, Poi
   TokenLaws<Dual> laws;
   factorised::token_laws(signal_, at, laws);
   LossAndBars<Dual> bars;
-  const bool scaled = problem().activation().info().trains_v;
-  nodes_->evaluate(laws, at.b, scaled ? at.v : Dual(1.0), bars);
-  out = Point::zero(point.heads(), point.features());
+  nodes_->evaluate(laws, at.blocks, bars);
+  out = problem().zero_point();
   to_point(
       gradient(signal_, at, bars), [](const Dual& x) { return x.tangent; }, out);
   if (!out.all_finite()) {

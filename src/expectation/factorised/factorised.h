@@ -43,6 +43,8 @@ class Factorised final : public Engine {
   bool follow(const Point& point) override;
   /// By automatic differentiation of the gradient.
   void hessian_product(const Point& point, const Point& direction, Point& out) override;
+  bool has_cheap_products() const override { return joint_; }
+  bool cost_may_explode() const override { return joint_; }
 
  private:
   /// Null if it takes too much work, that of earlier plans for the same point included.
@@ -71,6 +73,7 @@ class Factorised final : public Engine {
   void ensure_adapted(const Point& point);
 
   double tolerance_;
+  bool joint_;        // all heads share one normalisation
   double spent_ = 0;  // on the plans for the point that is being adapted to
   Workers workers_;
   factorised::SignalComponents signal_;
@@ -78,7 +81,7 @@ class Factorised final : public Engine {
   std::unique_ptr<factorised::Quadrature> nodes_, finer_;
   factorised::Parameters<double> here_;
   factorised::TokenLaws<double> laws_, adapted_laws_;
-  std::vector<double> adapted_b_;
+  std::vector<double> adapted_blocks_;
   factorised::LossAndBars<double> bars_;
 };
 

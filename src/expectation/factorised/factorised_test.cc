@@ -43,12 +43,16 @@ struct RandomCase {
   static Point make_point(std::mt19937_64& g, const Problem& problem, double largest_m,
                           bool with_R) {
     std::normal_distribution<double> normal;
-    Point point = Point::zero(problem.H(), problem.F());
+    Point point = problem.zero_point();
     const double m = log_uniform(g, 0.03, largest_m), R = with_R ? log_uniform(g, 0.01, 1) : 0;
     for (double& x : point.m.reshaped()) x = m * normal(g) / std::sqrt(problem.F());
     for (double& x : point.R.reshaped()) x = R * normal(g) / std::sqrt(problem.H());
-    for (double& x : point.b) x = normal(g);
-    point.v = 1 + 0.3 * normal(g);
+    // Drawn whether or not there are such blocks: the cases that follow stay the same.
+    Vector b(problem.H());
+    for (double& x : b) x = normal(g);
+    const double v = 1 + 0.3 * normal(g);
+    if (point.blocks.has("b")) point["b"] = b;
+    testing::set_block(point, "v", v);
     return point;
   }
 
@@ -78,10 +82,10 @@ TEST(Factorised, ExtremesAgainstBruteForce) {
     SCOPED_TRACE(fmt::format("{} L {} |m| {} R {}", activation, L, m.norm(), R));
     const int H = static_cast<int>(m.rows());
     const Problem problem(testing::problem_options(activation, "flipping", L, H, 2));
-    Point point = Point::zero(H, 2);
+    Point point = problem.zero_point();
     point.m = m;
     point.R = R * Matrix::Identity(H, H);
-    point.v = 1.1;
+    testing::set_block(point, "v", 1.1);
     Factorised engine = make(problem, tolerance);
     Evaluation result;
     engine.evaluate(point, {.gradient_error = true}, result);
@@ -151,8 +155,8 @@ TEST(Factorised, ConvergesExponentially) {
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
     SCOPED_TRACE(activation);
     const Problem problem(testing::problem_options(activation, "flipping", 5, 3, 2));
-    Point point = testing::random_point(3, 2, 5, 0.7);
-    if (problem.activation().info().name == "b-softmax") point.R.setZero();
+    Point point = testing::random_point(problem, 5, 0.7);
+    if (problem.activation().name() == "b-softmax") point.R.setZero();
     Factorised truth = make(problem, 1e-12);
     Evaluation exact, result;
     truth.evaluate(point, {}, exact);
@@ -182,7 +186,7 @@ TEST(Factorised, CostDoesNotDependOnTokens) {
       const Problem problem(
           testing::problem_options(activation, "flipping", i == 0 ? 10 : 1'000'000, 2, 2));
       Factorised engine = make(problem, 1e-6);
-      Point point = testing::random_point(2, 2, 3, 0.7);
+      Point point = testing::random_point(problem, 3, 0.7);
       engine.adapt(point);
       nodes[i] = engine.samples();
     }
@@ -195,7 +199,7 @@ TEST(Factorised, SaysWhenTheToleranceIsOutOfReach) {
     GTEST_SKIP() << "minutes with sanitizers, and the code of other tests";
   const Problem problem(testing::problem_options("b-softmax", "flipping", 5, 8, 3));
   Factorised engine = make(problem, 1e-9), loose = make(problem, 1e-4);
-  const Point point = testing::random_point(8, 3, 4, 0.7);
+  const Point point = testing::random_point(problem, 4, 0.7);
   Evaluation tight, easy;
   engine.evaluate(point, {.gradient_error = true}, tight);
   EXPECT_GT(tight.grad_error.m.maxCoeff(), 1e-9);
@@ -208,7 +212,7 @@ TEST(Factorised, SaysWhenTheToleranceIsOutOfReach) {
 TEST(Factorised, FrozenNodesFollowOnlyWhenAsked) {
   const Problem problem(testing::problem_options("softmax", "flipping", 5, 3, 2));
   Factorised engine = make(problem, 1e-7), fresh = make(problem, 1e-7);
-  Point point = testing::random_point(3, 2, 5, 0.5);
+  Point point = testing::random_point(problem, 5, 0.5);
   Evaluation before, after, there;
   engine.evaluate(point, {}, before);
   Point moved = point;
@@ -229,7 +233,7 @@ TEST(Factorised, RejectsWhatItCannotDo) {
   EXPECT_THROW(make(problem, 1), OptionError);
   Factorised engine = make(problem, 1e-3);
   Evaluation out;
-  EXPECT_THROW(engine.evaluate(testing::random_point(2, 2, 1), {.second_moment = true}, out),
+  EXPECT_THROW(engine.evaluate(testing::random_point(problem, 1), {.second_moment = true}, out),
                OptionError);
 }
 
@@ -239,7 +243,7 @@ TEST(Auto, SaysWhenNothingMeetsTheTolerance) {
   EngineOptions options;
   options.tolerance = 1e-9;
   const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 6, 2));
-  const Point point = testing::random_point(6, 2, 3, 1.0);
+  const Point point = testing::random_point(problem, 3, 1.0);
   const auto engine = make_engine(problem, options, {&point, false});
   for (const char* part :
        {"no engine meets the tolerance", "qmc with", "mc with", "factorised reaches"}) {
@@ -254,7 +258,7 @@ TEST(Auto, TakesTheCheapestThatMeetsTheTolerance) {
     const Problem problem(testing::problem_options(activation, "flipping", 4, H, 2));
     options.tolerance = tolerance;
     options.samples = samples;
-    const Point point = testing::random_point(H, 2, 3, 0.7);
+    const Point point = testing::random_point(problem, 3, 0.7);
     const auto engine = make_engine(problem, options, {&point, second_moment});
     EXPECT_TRUE(engine->reason().starts_with(engine->name())) << engine->reason();
     if (engine->tolerance() > 0) {

@@ -90,11 +90,11 @@ Case random_case(const Kind& kind, const std::string& activation, const std::str
   const bool joint = activation == "b-softmax";
   const int H = draw.integer(2, joint ? kind.most_joint : kind.most_heads);
   const Problem problem(testing::random_options(activation, prior, L, H, F, draw));
-  Point point = testing::random_heads(H, F, kind.size, kind.orthogonal, draw);
+  Point point = testing::random_heads(problem, kind.size, kind.orthogonal, draw);
   const bool collinear = std::string(kind.name) == "collinear";
   if (collinear) point.m.row(1) = point.m.row(0);
   const auto direction = [&] {
-    return flatten(testing::random_heads(H, F, 1, 1, draw)).normalized().eval();
+    return flatten(testing::random_heads(problem, 1, 1, draw)).normalized().eval();
   };
   const Vector u = direction(), w = direction();
   return {problem,
@@ -178,8 +178,8 @@ TEST(FactorisedDerivatives, HessianIsFiniteForFewTokens) {
         Draw draw(static_cast<std::uint64_t>(L));
         const Problem problem(testing::random_options(activation, "discrete", L, 2, 2, draw));
         Factorised engine = make_factorised(problem, 1, 1e-8);
-        Point point = testing::random_heads(2, 2, size, 0.5, draw), out;
-        engine.hessian_product(point, testing::random_heads(2, 2, 1, 1, draw), out);
+        Point point = testing::random_heads(problem, size, 0.5, draw), out;
+        engine.hessian_product(point, testing::random_heads(problem, 1, 1, draw), out);
         EXPECT_TRUE(out.all_finite());
         if (L == 1 && std::string(activation) != "softmax-1") {
           EXPECT_LE(flatten(out).cwiseAbs().maxCoeff(), 1e-7) << "attention is 1 wherever it looks";
@@ -196,7 +196,7 @@ TEST(FactorisedDerivatives, NewDirectionsAreNoticed) {
     SCOPED_TRACE(prior);
     Draw draw(3);
     const Problem problem(testing::random_options("b-softmax", prior, 5, 3, 2, draw));
-    const Point there = testing::random_heads(3, 2, 0.1, 0.1, draw);
+    const Point there = testing::random_heads(problem, 0.1, 0.1, draw);
     Point flat = there;
     flat.R.setZero();
     Point origin = flat;
@@ -224,8 +224,8 @@ TEST(FactorisedDerivatives, BitIdenticalForAnyNumberOfThreads) {
       SCOPED_TRACE(fmt::format("{} {}", activation, prior));
       Draw draw(11);
       const Problem problem(testing::random_options(activation, prior, 6, 3, 2, draw));
-      const Point point = testing::random_heads(3, 2, 1, 0.7, draw);
-      const Point direction = testing::random_heads(3, 2, 1, 1, draw);
+      const Point point = testing::random_heads(problem, 1, 0.7, draw);
+      const Point direction = testing::random_heads(problem, 1, 1, draw);
       Evaluation first, got;
       Point first_product, product;
       for (const int threads : {1, 2, 3}) {
@@ -249,8 +249,8 @@ TEST(FactorisedDerivatives, InstructionSetsAgree) {
       SCOPED_TRACE(fmt::format("{} {}", activation, prior));
       Draw draw(12);
       const Problem problem(testing::random_options(activation, prior, 6, 3, 2, draw));
-      const Point point = testing::random_heads(3, 2, 1, 0.7, draw);
-      const Point direction = testing::random_heads(3, 2, 1, 1, draw);
+      const Point point = testing::random_heads(problem, 1, 0.7, draw);
+      const Point direction = testing::random_heads(problem, 1, 1, draw);
       std::map<std::int64_t, Vector> all;
       // The same nodes for all: rounding may tip the choice between two plans, both good.
       Factorised engine = make_factorised(problem, 1, 1e-8);

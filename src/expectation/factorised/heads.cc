@@ -1,11 +1,17 @@
-// Softmax and softmax-1, whose heads are normalised one by one. With
+// Heads that are normalised one by one: softmax and softmax-1. With
 //   f(t) = exp(-e^t), g(u) = E f(u + x), G(u, u') = E f(u + x) f(u' + x'), K = d_u d_u' G
 // for the scores x, x' of heads h, h' at one token (index 0: ordinary, 1: relevant) and
-// e_h(u) = exp(-e^(u + b_h)) for softmax-1, 1 for softmax,
-//   S_h   = int e_h (-g1') g0^(L-1) du                                              = E sigma_h,eps
-//   / v C_hh  = int e_h [ (g1'' - g1') g0^(L-1) + (L-1) (g0'' - g0') g1 g0^(L-2) ] du   = E sum_l
-//   sigma_hl^2 / v^2 C_hh' = int int e_h e_h' [ K1 G0^(L-1) + (L-1) K0 G1 G0^(L-2) ] du du' E     =
-//   1 - (2v/H) sum_h S_h + (v^2/H^2) sum_hh' C_hh'.
+// e_h(u) = exp(-e^(u + b_h)) with a sink, 1 without,
+//
+//   E sigma_h,eps / v
+//       S_h   = int e_h (-g1') g0^(L-1) du
+//   E sum_l sigma_hl^2 / v^2
+//       C_hh  = int e_h [ (g1'' - g1') g0^(L-1) + (L-1) (g0'' - g0') g1 g0^(L-2) ] du
+//   E sum_l sigma_hl sigma_h'l / v^2
+//       C_hh' = int int e_h e_h' [ K1 G0^(L-1) + (L-1) K0 G1 G0^(L-2) ] du du'
+//
+//   E = 1 - (2v/H) sum_h S_h + (v^2/H^2) sum_hh' C_hh'.
+//
 // Derivatives by Price's theorem: dG/dQ_12 = K, dG/dQ_11 = 1/2 d_u^2 G, dG/dmu = d_u G.
 // Cost: for each pair and component, 8 products of rank x nodes x nodes; independent of L.
 // Checks: U_h = log(Exp(1) / Z_h) has a density, and so has (U_h, U_h'): with the same nodes
@@ -48,12 +54,13 @@ class Heads {
     scratch_.resize(at(problem.workers->count()));
   }
 
-  void evaluate(const TokenLaws<S>& laws, const std::vector<S>& b, S v, bool with_defect,
+  void evaluate(const TokenLaws<S>& laws, const std::vector<S>& blocks, bool with_defect,
                 LossAndBars<S>& out) {
     const int H = problem_.H, C = laws.components;
+    const auto [bias, scale] = problem_.roles;
     laws_ = &laws;
-    b_ = b.data();
-    v_ = v;
+    b_ = bias >= 0 ? blocks.data() + bias : nullptr;
+    const S v = v_ = scale >= 0 ? blocks[at(scale)] : S(1.0);
     with_defect_ = with_defect;
     const auto run = [&](std::size_t count, const auto& body) {
       if (plan_.cost(H, C) > 200'000) {
@@ -73,13 +80,16 @@ class Heads {
     run(pair_.size(), [&](std::size_t i, int worker) { pair(i, scratch_[at(worker)]); });
 
     out.laws.reset(H, C);
-    out.b.assign(at(H), S(0.0));
+    out.blocks.assign(blocks.size(), S(0.0));
+    const auto add_bias = [&, first = bias](int h, const S& x) {
+      if (first >= 0) out.blocks[at(first + h)] += x;
+    };
     S hits = 0.0, squares = 0.0;
     for (int h = 0; h < H; ++h) {
       const Single& s = single_[at(h)];
       hits += s.S_h;
       squares += s.C_hh;
-      out.b[at(h)] += s.b;
+      add_bias(h, s.b);
       for (int c = 0; c < C; ++c) {
         out.laws.q(c, h, h) += s.variance[at(c)];
         out.laws.mean(c, h) += s.mean[at(c)];
@@ -89,8 +99,8 @@ class Heads {
       const int I = plan_.pairs[i].I, J = plan_.pairs[i].J;
       const Pair& p = pair_[i];
       squares += 2.0 * p.C_hk;
-      out.b[at(I)] += p.b_I;
-      out.b[at(J)] += p.b_J;
+      add_bias(I, p.b_I);
+      add_bias(J, p.b_J);
       for (int c = 0; c < C; ++c) {
         const S* bar = p.bar.data() + 5 * c;
         out.laws.mean(c, I) += bar[0];
@@ -104,7 +114,7 @@ class Heads {
     if (with_defect_) out.defect = defect(value_of(v));
     const double one = 1.0 / H;
     out.loss = 1.0 - 2.0 * one * v * hits + one * one * v * v * squares;
-    out.v = problem_.sink ? S(-2.0 * one * hits + 2.0 * one * one * v * squares) : S(0.0);
+    if (scale >= 0) out.blocks[at(scale)] = -2.0 * one * hits + 2.0 * one * one * v * squares;
   }
 
  private:
@@ -257,7 +267,7 @@ class Heads {
       *w = weight_.data() + at(h * ld);
     out.S_h = out.C_hh = out.b = 0.0;
     for (int j = 0; j < ld; ++j) {
-      sink[j] = problem_.sink ? sink_at(h, j) : S(0.0);
+      sink[j] = b_ ? sink_at(h, j) : S(0.0);
       w[j] = plan_.weight[at(h * ld + j)] * exp(-sink[j]);
       x[j] = 2.0 / H * v_ * w[j];
       y[j] = 1.0 / (double(H) * H) * v_ * v_ * w[j];
@@ -520,14 +530,14 @@ class HeadsQuadrature final : public Quadrature {
   HeadsQuadrature(const QuadratureProblem& problem, HeadsPlan plan)
       : problem_(problem), plan_(std::move(plan)), plain_(problem_, plan_) {}
 
-  void evaluate(const TokenLaws<double>& laws, const std::vector<double>& b, double v,
-                bool with_defect, LossAndBars<double>& out) override {
-    plain_.evaluate(laws, b, v, with_defect, out);
+  void evaluate(const TokenLaws<double>& laws, const std::vector<double>& blocks, bool with_defect,
+                LossAndBars<double>& out) override {
+    plain_.evaluate(laws, blocks, with_defect, out);
   }
-  void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& b, Dual v,
+  void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& blocks,
                 LossAndBars<Dual>& out) override {
     if (!dual_) dual_ = std::make_unique<Heads<Dual>>(problem_, plan_);
-    dual_->evaluate(laws, b, v, false, out);
+    dual_->evaluate(laws, blocks, false, out);
   }
   std::int64_t nodes() const override {
     return static_cast<std::int64_t>(plan_.cost(problem_.H, problem_.signal->count()));
@@ -544,7 +554,8 @@ class HeadsQuadrature final : public Quadrature {
 
 std::unique_ptr<Quadrature> heads_quadrature(const QuadratureProblem& problem,
                                              const TokenLaws<double>& laws,
-                                             const std::vector<double>& b, double digits) {
+                                             const std::vector<double>& blocks, double digits) {
+  const double* b = problem.roles.bias >= 0 ? blocks.data() + problem.roles.bias : nullptr;
   std::optional<HeadsPlan> plan = plan_heads(problem, laws, b, digits);
   if (!plan) return nullptr;
   return std::make_unique<HeadsQuadrature>(problem, std::move(*plan));

@@ -50,20 +50,20 @@ NodeDensity density_of_head(const QuadratureProblem& problem, const TokenLaws<do
       law.w.push_back(problem.signal->weight[at(c)] * rule.w[at(i)]);
     }
   }
-  return {problem.L, std::move(of_token[0]), std::move(of_token[1]), problem.sink ? b : -HUGE_VAL};
+  return {problem.L, std::move(of_token[0]), std::move(of_token[1]),
+          problem.roles.bias >= 0 ? b : -HUGE_VAL};
 }
 
 /// The nodes in u of every head; `scale` measures how far the scores spread, `correlation` how
 /// nearly collinear the heads are. The thresholds between the rules are measured. False if there
 /// are too many.
-bool place_nodes(const QuadratureProblem& problem, const TokenLaws<double>& laws,
-                 const std::vector<double>& b, double digits, double scale, double correlation,
-                 HeadsPlan& plan) {
+bool place_nodes(const QuadratureProblem& problem, const TokenLaws<double>& laws, const double* b,
+                 double digits, double scale, double correlation, HeadsPlan& plan) {
   const bool smooth = scale < 0.5 || (scale < 1.1 && correlation < 0.8);
   const int H = problem.H;
   std::vector<Rule> rules;
   for (int h = 0; h < H; ++h) {
-    const NodeDensity law = density_of_head(problem, laws, h, b[at(h)], digits);
+    const NodeDensity law = density_of_head(problem, laws, h, b ? b[h] : 0.0, digits);
     const int n = static_cast<int>(std::ceil(1 + digits * (0.62 + scale / 10)));
     rules.push_back(smooth ? gauss_nodes(law, n, digits)
                            : trapezoid_nodes(law, digits, kMostNodesInU));
@@ -119,7 +119,7 @@ std::optional<PairPlan> plan_pair(const TokenLaws<double>& laws, int I, int J, i
 }  // namespace
 
 std::optional<HeadsPlan> plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& laws,
-                                    const std::vector<double>& b, double digits) {
+                                    const double* b, double digits) {
   HeadsPlan plan;
   double variance = 0, shift = 0, correlation = 0;
   for (int c = 0; c < laws.components; ++c) {

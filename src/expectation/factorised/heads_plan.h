@@ -42,6 +42,6 @@ struct HeadsPlan {
 
 /// Nothing if it takes more than `most_work` or too much memory.
 std::optional<HeadsPlan> plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& laws,
-                                    const std::vector<double>& b, double digits);
+                                    const double* b, double digits);
 
 }  // namespace headflow::factorised

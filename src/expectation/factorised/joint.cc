@@ -135,12 +135,13 @@ class Joint {
     }
   }
 
-  void evaluate(const TokenLaws<S>& laws, const std::vector<S>& b, LossAndBars<S>& out) {
+  void evaluate(const TokenLaws<S>& laws, const std::vector<S>& blocks, LossAndBars<S>& out) {
+    const S* b = blocks.data() + problem_.roles.bias;
     using std::exp;
     const int H = problem_.H, C = laws.components, n = static_cast<int>(plan_.u.size());
     const double L = problem_.L;
     shift_.resize(at(H));
-    for (int h = 0; h < H; ++h) shift_.set(at(h), b[at(h)] - plan_.common + plan_.centre);
+    for (int h = 0; h < H; ++h) shift_.set(at(h), b[h] - plan_.common + plan_.centre);
     for (std::size_t g = 0; g < plan_.groups.size(); ++g) score_root(laws, plan_.groups[g], A_[g]);
     given_ = moderate(laws) ? Given::exponentials : Given::logs;
     factor_.resize(at(C * H));
@@ -187,8 +188,7 @@ class Joint {
 
     for_each_block([&](Block& block, Scratch& s) { adjoints(block, s, n); });
     out.laws.reset(H, C);
-    out.b.assign(at(H), S(0.0));
-    out.v = 0.0;
+    out.blocks.assign(blocks.size(), S(0.0));
     for (const Block& block : blocks_) {
       const CovarianceGroup& group = plan_.groups[at(block.group)];
       for (int k = 0; k < group.count; ++k) {
@@ -202,7 +202,7 @@ class Joint {
         for (int h = 0; h < H; ++h) {
           const S mean = total(block.mean, at(k * H + h));
           out.laws.mean(c, h) += mean;
-          out.b[at(h)] += mean;
+          out.blocks[at(problem_.roles.bias + h)] += mean;
           out.laws.q(c, h, h) += 0.5 * mean;
           for (int j = 0; j <= h; ++j) {
             const S cross = 0.5 * total(block.cross, at(k * H * (H + 1) / 2 + h * (h + 1) / 2 + j));
@@ -312,14 +312,14 @@ class JointQuadrature final : public Quadrature {
   JointQuadrature(const QuadratureProblem& problem, JointPlan plan)
       : problem_(problem), plan_(std::move(plan)), plain_(problem_, plan_) {}
 
-  void evaluate(const TokenLaws<double>& laws, const std::vector<double>& b, double /*v*/,
+  void evaluate(const TokenLaws<double>& laws, const std::vector<double>& blocks,
                 bool /*with_defect: it costs nothing*/, LossAndBars<double>& out) override {
-    plain_.evaluate(laws, b, out);
+    plain_.evaluate(laws, blocks, out);
   }
-  void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& b, Dual /*v*/,
+  void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& blocks,
                 LossAndBars<Dual>& out) override {
     if (!dual_) dual_ = std::make_unique<Joint<Dual>>(problem_, plan_);
-    dual_->evaluate(laws, b, out);
+    dual_->evaluate(laws, blocks, out);
   }
   double unseen_variance(const TokenLaws<double>& laws) const override {
     double most = 0;
@@ -447,10 +447,11 @@ Rule law_of_weight(const TokenLaws<double>& laws, const std::vector<double>& b,
 
 std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
                                              const TokenLaws<double>& laws,
-                                             const std::vector<double>& b_given, double digits) {
+                                             const std::vector<double>& blocks, double digits) {
   JointPlan plan;
-  plan.common = *std::max_element(b_given.begin(), b_given.end());
-  std::vector<double> b = b_given;
+  const auto first = blocks.begin() + problem.roles.bias;
+  std::vector<double> b(first, first + problem.H);
+  plan.common = *std::max_element(b.begin(), b.end());
   for (double& x : b) x -= plan.common;
   if (problem.signal->atoms) {
     plan.groups.push_back({0, laws.components, {}, {}, {}});

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "expectation/factorised/dual.h"
+#include "core/dual.h"
 
 namespace headflow::factorised {
 

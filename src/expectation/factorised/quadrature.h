@@ -6,19 +6,18 @@
 #include <memory>
 #include <span>
 
+#include "core/dual.h"
 #include "core/workers.h"
-#include "expectation/factorised/dual.h"
 #include "expectation/factorised/token_laws.h"
 
 namespace headflow::factorised {
 
-/// Loss and its derivatives with respect to the laws, b and v.
+/// Loss and its derivatives with respect to the laws and the activation's parameters.
 template <class S>
 struct LossAndBars {
   S loss = 0.0;
   TokenLaws<S> laws;
-  std::vector<S> b;
-  S v = 0.0;
+  std::vector<S> blocks;
   /// How far exact sum rules (the weights of a head, and of a pair of heads, sum to one) are
   /// missed, in units of the loss; only if asked for. It sees nodes that are in the wrong place,
   /// where the difference to another rule that fails alike does not.
@@ -28,10 +27,10 @@ struct LossAndBars {
 class Quadrature {
  public:
   virtual ~Quadrature() = default;
-  virtual void evaluate(const TokenLaws<double>& laws, const std::vector<double>& b, double v,
+  virtual void evaluate(const TokenLaws<double>& laws, const std::vector<double>& blocks,
                         bool with_defect, LossAndBars<double>& out) = 0;
   /// With tangents: Hessian-vector products.
-  virtual void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& b, Dual v,
+  virtual void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& blocks,
                         LossAndBars<Dual>& out) = 0;
   /// The largest variance of a score that the nodes do not see, because it has appeared in a
   /// direction that had none where they were placed. The loss errs by about as much.
@@ -43,23 +42,29 @@ class Quadrature {
 /// Values of integrands in an evaluation, a second or two.
 inline constexpr double kMostWork = 4e8;
 
+/// Where among the activation's parameters those are that play a role; -1: none.
+struct Roles {
+  int bias = -1;   ///< H numbers: of the sinks, or added to the scores
+  int scale = -1;  ///< one number: v
+};
+
 /// What a quadrature is made for.
 struct QuadratureProblem {
   int L, H;
-  bool sink;  ///< softmax-1: e^b in the denominator, scale v
+  Roles roles;
   const SignalComponents* signal;
   const Workers* workers;
   double most_work = kMostWork;  ///< values of integrands in one evaluation
 };
 
-/// Softmax and softmax-1 (heads.cc), B-softmax (joint.cc), near one point, with errors of about
-/// e^(-digits). Null if that takes more work than the problem allows, or
+/// Heads that are normalised by themselves (heads.cc) or jointly (joint.cc), near one point, with
+/// errors of about e^(-digits). Null if that takes more work than the problem allows, or
 /// too much memory.
 std::unique_ptr<Quadrature> heads_quadrature(const QuadratureProblem& problem,
                                              const TokenLaws<double>& laws,
-                                             const std::vector<double>& b, double digits);
+                                             const std::vector<double>& blocks, double digits);
 std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
                                              const TokenLaws<double>& laws,
-                                             const std::vector<double>& b, double digits);
+                                             const std::vector<double>& blocks, double digits);
 
 }  // namespace headflow::factorised

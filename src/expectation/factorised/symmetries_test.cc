@@ -41,23 +41,23 @@ TEST(FactorisedSymmetries, UnspecialisedManifoldIsInvariant) {
           Draw draw(static_cast<std::uint64_t>(L));
           const int H = 3, F = 2;
           const Problem problem(testing::random_options(activation, prior, L, H, F, draw));
-          Point point = Point::zero(H, F);
+          Point point = problem.zero_point();
           point.m = Vector::Ones(H) * 0.7 * draw.normals(1, F);
           point.R = r * (Matrix::Identity(H, H) + 0.3 * Matrix::Ones(H, H));
-          point.b.setConstant(draw.normal());
-          point.v = 1.2;
+          testing::set_block(point, "b", draw.normal());
+          testing::set_block(point, "v", 1.2);
           const Evaluation e = evaluate(problem, point);
           const Matrix& R = e.grad.R;
           for (int h = 1; h < H; ++h) {
             EXPECT_LE((e.grad.m.row(h) - e.grad.m.row(0)).cwiseAbs().maxCoeff(), kClose);
-            EXPECT_NEAR(e.grad.b[h], e.grad.b[0], kClose);
+            EXPECT_NEAR(testing::b_of(e.grad)[h], testing::b_of(e.grad)[0], kClose);
             EXPECT_NEAR(R(h, h), R(0, 0), kClose);
             for (int k = 0; k < h; ++k) {
               EXPECT_NEAR(R(h, k), R(0, 1), kClose);
               EXPECT_NEAR(R(k, h), R(0, 1), kClose);
             }
           }
-          point.b[1] += 0.1;
+          if (point.blocks.has("b")) point["b"][1] += 0.1;
           point.m(1, 0) += 0.1;
           const Point off = evaluate(problem, point).grad;
           EXPECT_GT((off.m.row(1) - off.m.row(0)).cwiseAbs().maxCoeff(), 1e-6) << "control";
@@ -76,7 +76,7 @@ TEST(FactorisedSymmetries, PermutationsRotationsShifts) {
       Draw draw(5);
       const int H = 3, F = 2;
       const Problem problem(testing::random_options(activation, prior, 6, H, F, draw));
-      const Point point = testing::random_heads(H, F, 0.8, 0.6, draw);
+      const Point point = testing::random_heads(problem, 0.8, 0.6, draw);
       const Evaluation e = evaluate(problem, point);
       const auto expect_same = [&](const Evaluation& got, const Point& grad) {
         EXPECT_NEAR(got.loss, e.loss, kClose);
@@ -86,16 +86,18 @@ TEST(FactorisedSymmetries, PermutationsRotationsShifts) {
       P(0, 2) = P(1, 0) = P(2, 1) = 1;
       Q.topLeftCorner(2, 2) << 0.6, -0.8, 0.8, 0.6;
       const auto transform = [&](const Point& x, const Matrix& left, const Matrix& right) {
-        return Point{left * x.m, left * x.R * right, left * x.b, x.v};
+        Point out{left * x.m, left * x.R * right, x.blocks};
+        if (x.blocks.has("b")) out["b"] = left * x["b"];
+        return out;
       };
       const Matrix I = Matrix::Identity(H, H);
       expect_same(evaluate(problem, transform(point, P, I)), transform(e.grad, P, I));
       expect_same(evaluate(problem, transform(point, I, Q)), transform(e.grad, I, Q));
       if (std::string(activation) == "b-softmax") {
         Point shifted = point;
-        shifted.b.array() += 1.7;
+        shifted["b"].array() += 1.7;
         expect_same(evaluate(problem, shifted), e.grad);
-        EXPECT_NEAR(e.grad.b.sum(), 0.0, kClose);
+        EXPECT_NEAR(e.grad["b"].sum(), 0.0, kClose);
       }
     }
   }
@@ -109,7 +111,7 @@ TEST(FactorisedSymmetries, GradientInRVanishesAtZero) {
         SCOPED_TRACE(fmt::format("{} {} |m| {}", activation, prior, size));
         Draw draw(6);
         const Problem problem(testing::random_options(activation, prior, 6, 3, 2, draw));
-        const Point point = testing::random_heads(3, 2, size, 0.0, draw);
+        const Point point = testing::random_heads(problem, size, 0.0, draw);
         EXPECT_EQ(evaluate(problem, point).grad.R, Matrix(Matrix::Zero(3, 3)));
       }
     }

@@ -1,6 +1,6 @@
 #include "expectation/factorised/token_laws.h"
 
-#include "expectation/factorised/dual.h"
+#include "core/dual.h"
 
 namespace headflow::factorised {
 

@@ -28,8 +28,7 @@ struct SignalComponents {
 template <class S>
 struct Parameters {
   int H = 0, F = 0;
-  std::vector<S> m, R, b;  ///< H x F, H x H, H
-  S v = 1.0;
+  std::vector<S> m, R, blocks;  ///< H x F, H x H, and the activation's parameters
 };
 
 /// Laws of a token's scores, or derivatives with respect to them. Derivatives are in the symmetric

@@ -3,6 +3,8 @@
 // With c_l = sum_h a_hl the mean output is c_l / sum_l c_l, and with ubar_l = sum_h u_hl
 //   d loss/d chi_hl = -u_hl (s_l - sum_l ubar_l s_l),   d loss/d b_h = sum_l of the same.
 
+#include <algorithm>
+#include <cmath>
 #include <numbers>
 
 #include "core/simd_dispatch.h"
@@ -15,14 +17,15 @@
 #include "core/simd_math-inl.h"
 #include "model/activation.h"
 #include "model/activations/lanes-inl.h"
+#include "model/formula_activation.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headflow::HWY_NAMESPACE {
 namespace {
 
-void Forward(int H, int L, const double* b, double /*v*/, double* u, double* /*state*/,
-             double* mean) {
-  for (int off = 0; off < kLanes; off += kStep) {
+void Forward(const Sizes& sizes, const double* b, double* u, double* mean) {
+  const int H = sizes.H, L = sizes.L;
+  for (int off = 0; off < kLanes; off += Step()) {
     V top = hn::Set(d, -hwy::HighestValue<double>());
     for (int h = 0; h < H; ++h) {
       for (int l = 0; l < L; ++l) {
@@ -47,9 +50,9 @@ void Forward(int H, int L, const double* b, double /*v*/, double* u, double* /*s
   }
 }
 
-void Backward(int H, int L, double /*v*/, const double* s, double* u, const double* /*state*/,
-              double* grad_b, double* /*grad_v*/) {
-  for (int off = 0; off < kLanes; off += kStep) {
+void Backward(const Sizes& sizes, const double* s, double* u, double* grad_b) {
+  const int H = sizes.H, L = sizes.L;
+  for (int off = 0; off < kLanes; off += Step()) {
     V inner = hn::Zero(d);
     for (int l = 0; l < L; ++l) {
       V column = hn::Zero(d);
@@ -76,16 +79,16 @@ void Backward(int H, int L, double /*v*/, const double* s, double* u, const doub
 /// so a placement costs O(H), not O(L H). Sums without one term are accumulated from both
 /// ends, never by subtraction.
 void Placements(const PlacementBatch& batch) {
-  const int H = batch.heads, L = batch.tokens, P = batch.placements;
+  const int H = batch.sizes.H, L = batch.sizes.L, P = batch.placements;
   double* column = batch.scratch;  // [L]  c_l
   double* sums = At(column, L);    // [P]  sum of c before p; then sum_{p' != p} 2 inner/Z
   double* squares = At(sums, P);   // [P]  the same of c^2;   then sum_{p' != p} 2/Z^2
   double* shift = At(squares, P);  // [P]  2 inner_p / Z_p
   double* slope = At(shift, P);    // [P]  2 / Z_p^2
   double* bits = At(slope, P);     // b_h in bits, one number a head
-  for (int h = 0; h < H; ++h) bits[h] = batch.b[h] * std::numbers::log2e;
+  for (int h = 0; h < H; ++h) bits[h] = batch.parameters[h] * std::numbers::log2e;
 
-  for (int off = 0; off < kLanes; off += kStep) {
+  for (int off = 0; off < kLanes; off += Step()) {
     double* a = batch.chi + off;
     V sum = hn::Zero(d), square = hn::Zero(d);
     for (int l = 0; l < L; ++l) {
@@ -173,32 +176,97 @@ void Placements(const PlacementBatch& batch) {
         Store(g, a, h * L + l);
         row = hn::Add(row, g);
       }
-      AddTo(row, batch.grad_b + off, h);
+      AddTo(row, batch.grad + off, h);
     }
   }
 }
 
 }  // namespace
 
-ActivationKernels BSoftmaxKernels() { return {Forward, Backward, Placements}; }
+void BSoftmaxForward(const Sizes& sizes, const double* b, double* u, double* mean) {
+  Forward(sizes, b, u, mean);
+}
+void BSoftmaxBackward(const Sizes& sizes, const double* s, double* u, double* grad_b) {
+  Backward(sizes, s, u, grad_b);
+}
+void BSoftmaxPlacements(const PlacementBatch& batch) { Placements(batch); }
 
 }  // namespace headflow::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace headflow {
-HWY_EXPORT(BSoftmaxKernels);
+namespace {
 
-const Activation& b_softmax() {
-  static const Activation activation(
-      {.name = "b-softmax",
-       .formula = "e^(chi_hl + b_h) / ((1/H) sum_h,l e^(chi_hl + b_h))",
-       .trains_b = true,
-       .trains_v = false,
-       .factorisation = Factorisation::joint},
-      [] { return HWY_DYNAMIC_DISPATCH(BSoftmaxKernels)(); });
-  return activation;
-}
+HWY_EXPORT(BSoftmaxForward);
+HWY_EXPORT(BSoftmaxBackward);
+HWY_EXPORT(BSoftmaxPlacements);
+
+struct BSoftmaxFormula {
+  template <class S>
+  void operator()(const Sizes& n, const S* chi, const S* b, S* sigma) const {
+    using std::exp;
+    double top = -HUGE_VAL;
+    for (int h = 0; h < n.H; ++h) {
+      for (int l = 0; l < n.L; ++l) top = std::max(top, value_of(chi[h * n.L + l] + b[h]));
+    }
+    S sum = 0.0;
+    for (int h = 0; h < n.H; ++h) {
+      for (int l = 0; l < n.L; ++l) sum += sigma[h * n.L + l] = exp(chi[h * n.L + l] + b[h] - top);
+    }
+    for (int i = 0; i < n.H * n.L; ++i) sigma[i] = static_cast<double>(n.H) * sigma[i] / sum;
+  }
+};
+
+class BSoftmax final : public FormulaActivation<BSoftmaxFormula> {
+ public:
+  std::string_view name() const override { return "b-softmax"; }
+  std::string_view formula() const override {
+    return "e^(chi_hl + b_h) / ((1/H) sum_h,l e^(chi_hl + b_h))";
+  }
+  std::vector<BlockInfo> blocks() const override { return {{"b", "bias of a head", {Axis::head}}}; }
+
+  void forward(const Sizes& sizes, const double* b, double* u, double* /*state*/,
+               double* mean) const override {
+    HWY_DYNAMIC_DISPATCH(BSoftmaxForward)(sizes, b, u, mean);
+  }
+  void backward(const Sizes& sizes, const double* /*b*/, const double* s, double* u,
+                const double* /*state*/, double* grad) const override {
+    HWY_DYNAMIC_DISPATCH(BSoftmaxBackward)(sizes, s, u, grad);
+  }
+  std::size_t state_groups(const Sizes& /*sizes*/) const override { return 0; }
+  double largest_shift(const Blocks& b) const override { return b.values().cwiseAbs().maxCoeff(); }
+
+  Factorisation factorisation() const override { return JointlyNormalised{"b"}; }
+  /// A common shift of all biases.
+  std::vector<Vector> symmetries(const BlockLayout& layout) const override {
+    return {Vector::Ones(layout.size())};
+  }
+  /// A bias on its way to minus infinity (a head that is no longer used) leads nowhere else: e^b
+  /// vanishes, and the loss with it changes no more.
+  Vector travelled(const Blocks& b) const override {
+    return (b.values().array() - b.values().maxCoeff()).exp().log1p();
+  }
+  bool silent(const Blocks& b, int head) const override {
+    return b.values()[head] < b.values().maxCoeff() - 20;
+  }
+  std::optional<OriginConstants> origin_constants(const Sizes& n, double /*b*/) const override {
+    const double L = n.L, H = n.H;
+    const auto [c1, c2] = origin_squares(n, 1 / L, 1 / L);
+    return OriginConstants{c1, c2, (L - 1) / (H * L * L) * (1 - 2 / (H * L)),
+                           2 * (L - 1) / (L * H * L * H * L), 2 * (L - 1) / (H * L * L)};
+  }
+  bool has_fast_placements() const override { return true; }
+
+ protected:
+  void fast_placements(const PlacementBatch& batch) const override {
+    HWY_DYNAMIC_DISPATCH(BSoftmaxPlacements)(batch);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Activation> b_softmax() { return std::make_shared<const BSoftmax>(); }
 
 }  // namespace headflow
 #endif  // HWY_ONCE

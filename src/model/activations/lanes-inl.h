@@ -20,8 +20,7 @@ using LaneTag = hn::CappedTag<double, kLanes>;
 using V = hn::Vec<LaneTag>;
 inline constexpr LaneTag d{};
 /// Lanes of a hardware vector; a loop over `off` with this step covers a group of 8.
-inline constexpr int kStep =
-    static_cast<int>(HWY_LANES(double)) < kLanes ? static_cast<int>(HWY_LANES(double)) : kLanes;
+HWY_INLINE int Step() { return static_cast<int>(hn::Lanes(d)); }
 
 HWY_INLINE double* At(double* base, int index) {
   return base + static_cast<std::ptrdiff_t>(index) * kLanes;

@@ -22,10 +22,14 @@ HWY_BEFORE_NAMESPACE();
 namespace headflow::HWY_NAMESPACE {
 template <bool kSink>
 struct PerHead {
-  static void Forward(int H, int L, const double* b, double v, double* u, double* state,
+  /// Parameters: b, then v; none without a sink.
+  static void Forward(const Sizes& sizes, const double* parameters, double* u, double* state,
                       double* mean) {
-    const V scale = hn::Set(d, (kSink ? v : 1.0) / H);
-    for (int off = 0; off < kLanes; off += kStep) {
+    const int H = sizes.H, L = sizes.L;
+    const double* b = parameters;
+    const double v = kSink ? parameters[H] : 1.0;
+    const V scale = hn::Set(d, v / H);
+    for (int off = 0; off < kLanes; off += Step()) {
       double* uo = u + off;
       for (int l = 0; l < L; ++l) Store(hn::Zero(d), mean + off, l);
       for (int h = 0; h < H; ++h) {
@@ -49,10 +53,12 @@ struct PerHead {
     }
   }
 
-  static void Backward(int H, int L, double v, const double* s, double* u, const double* state,
-                       double* grad_b, double* grad_v) {
-    const double scale = (kSink ? v : 1.0) / H;
-    for (int off = 0; off < kLanes; off += kStep) {
+  static void Backward(const Sizes& sizes, const double* parameters, const double* s, double* u,
+                       const double* state, double* grad) {
+    const int H = sizes.H, L = sizes.L;
+    const double scale = (kSink ? parameters[H] : 1.0) / H;
+    double *grad_b = grad, *grad_v = kSink ? At(grad, H) : nullptr;
+    for (int off = 0; off < kLanes; off += Step()) {
       double* uo = u + off;
       for (int h = 0; h < H; ++h) {
         V inner = hn::Zero(d);
@@ -79,8 +85,8 @@ struct PerHead {
   /// The factor v/H of the gradient is in s from the start.
   template <int P>
   static HWY_NOINLINE void Placements(const PlacementBatch& batch) {
-    const int H = batch.heads, L = batch.tokens;
-    const double scale = (kSink ? batch.v : 1.0) / H;
+    const int H = batch.sizes.H, L = batch.sizes.L;
+    const double scale = (kSink ? batch.parameters[H] : 1.0) / H;
     double* inverse = batch.scratch;        // [H][P]  1 / Z_hp
     double* relevant = At(inverse, H * P);  // [H][P]  n_hp / Z_hp
     double* s = At(relevant, H * P);        // [L][P]  2 w v/H, zero at l = p
@@ -88,9 +94,9 @@ struct PerHead {
     double* own = At(s_relevant, P);        // [P]     sum_h n_hp / Z_hp
     double* before = At(own, P);            // [L]     partial sums
     double* sink = At(before, L);           // e^{b_h}, one number a head
-    if constexpr (kSink) ExpOfEach(batch.b, H, sink);
+    if constexpr (kSink) ExpOfEach(batch.parameters, H, sink);
 
-    for (int off = 0; off < kLanes; off += kStep) {
+    for (int off = 0; off < kLanes; off += Step()) {
       double* e = batch.chi + off;
       for (int p = 0; p < P; ++p) Store(hn::Zero(d), own + off, p);
       for (int h = 0; h < H; ++h) {
@@ -165,7 +171,7 @@ struct PerHead {
       if (l < L) mean_tile(l, std::integral_constant<int, 1>());
       Store(loss, batch.loss + off, 0);
       if constexpr (kSink) {
-        AddTo(hn::Mul(mean_w, hn::Set(d, -2.0 / H)), batch.grad_v + off, 0);
+        AddTo(hn::Mul(mean_w, hn::Set(d, -2.0 / H)), At(batch.grad, H) + off, 0);
       }
 
       // d_hp, then g summed over placements. Entries with l = p are zero in s.
@@ -234,7 +240,7 @@ struct PerHead {
           Store(hn::Mul(Load(e, h * L + l), total), e, h * L + l);
         }
         if constexpr (kSink) {
-          AddTo(hn::Mul(hn::Set(d, sink[h]), shift_sum), batch.grad_b + off, h);
+          AddTo(hn::Mul(hn::Set(d, sink[h]), shift_sum), batch.grad + off, h);
         }
       }
     }
@@ -244,7 +250,7 @@ struct PerHead {
   static void ExpOfEach(const double* b, int H, double* out) {
     for (int h = 0; h < H; h += kLanes) {
       for (int i = 0; i < kLanes; ++i) out[h + i] = h + i < H ? b[h + i] : 0.0;
-      for (int off = 0; off < kLanes; off += kStep) {
+      for (int off = 0; off < kLanes; off += Step()) {
         hn::Store(simd::Exp(d, hn::Load(d, out + h + off)), d, out + h + off);
       }
     }
@@ -257,8 +263,6 @@ struct PerHead {
                                                        Placements<7>, Placements<8>};
     table[batch.placements - 1](batch);
   }
-
-  static ActivationKernels Kernels() { return {Forward, Backward, AnyPlacements}; }
 };
 
 }  // namespace headflow::HWY_NAMESPACE

@@ -8,7 +8,7 @@
 namespace headflow {
 namespace {
 
-std::unique_ptr<Prior> make_discrete(int F, const PriorParameters& parameters) {
+std::shared_ptr<const Prior> make_discrete(int F, const PriorParameters& parameters) {
   const auto given = parameters.find("points");
   if (given == parameters.end()) {
     throw OptionError("problem.points", "",
@@ -39,7 +39,7 @@ std::unique_ptr<Prior> make_discrete(int F, const PriorParameters& parameters) {
   for (int k = 0; k < count; ++k) {
     if (weights[k] > 0.0) atoms.push_back({weights[k], points.row(k), Matrix(F, 0)});
   }
-  return std::make_unique<GaussianMixture>(std::move(atoms));
+  return std::make_shared<const GaussianMixture>(std::move(atoms));
 }
 
 }  // namespace

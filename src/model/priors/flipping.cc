@@ -9,7 +9,7 @@
 namespace headflow {
 namespace {
 
-std::unique_ptr<Prior> make_flipping(int F, const PriorParameters& parameters) {
+std::shared_ptr<const Prior> make_flipping(int F, const PriorParameters& parameters) {
   if (F < 2) {
     throw OptionError("problem.features", fmt::format("{}", F),
                       "the flipping spike needs at least 2 features");
@@ -31,7 +31,7 @@ std::unique_ptr<Prior> make_flipping(int F, const PriorParameters& parameters) {
       atoms.push_back({1.0 / F, std::sqrt(nu1) * Vector::Unit(F, f), none});
     }
   }
-  return std::make_unique<GaussianMixture>(std::move(atoms));
+  return std::make_shared<const GaussianMixture>(std::move(atoms));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace headflow {
 namespace {
 
-std::unique_ptr<Prior> make_gaussian(int F, const PriorParameters& parameters) {
+std::shared_ptr<const Prior> make_gaussian(int F, const PriorParameters& parameters) {
   Vector mean = Vector::Zero(F);
   if (parameters.contains("mean")) mean = vector_parameter(parameters, "mean", F);
 
@@ -18,7 +18,7 @@ std::unique_ptr<Prior> make_gaussian(int F, const PriorParameters& parameters) {
     const Vector nu = signal_strengths(parameters);
     Vector variance = Vector::Constant(F, nu[0]);
     if (F > 1) variance = Vector::LinSpaced(F, nu[0], nu[nu.size() - 1]);
-    return std::make_unique<GaussianMixture>(
+    return std::make_shared<const GaussianMixture>(
         std::vector<MixtureComponent>{{1.0, mean, Matrix(variance.cwiseSqrt().asDiagonal())}});
   }
   const Matrix& covariance = given->second;
@@ -38,7 +38,7 @@ std::unique_ptr<Prior> make_gaussian(int F, const PriorParameters& parameters) {
   if (smallest < -1e-12 * covariance.cwiseAbs().maxCoeff()) {
     fail(fmt::format("must not have a negative eigenvalue (it has {:.3g})", smallest));
   }
-  return std::make_unique<GaussianMixture>(
+  return std::make_shared<const GaussianMixture>(
       std::vector<MixtureComponent>{{1.0, mean, positive_square_root(covariance)}});
 }
 

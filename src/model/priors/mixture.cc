@@ -40,7 +40,7 @@ Matrix covariance_factor(const Matrix& covariance, Eigen::Index number) {
   return positive_square_root(covariance);
 }
 
-std::unique_ptr<Prior> make_mixture(int F, const PriorParameters& parameters) {
+std::shared_ptr<const Prior> make_mixture(int F, const PriorParameters& parameters) {
   const auto given = [&](const char* name, const char* rule) -> const Matrix& {
     const auto it = parameters.find(name);
     if (it == parameters.end()) throw OptionError(fmt::format("problem.{}", name), "", rule);
@@ -71,7 +71,7 @@ std::unique_ptr<Prior> make_mixture(int F, const PriorParameters& parameters) {
     Matrix factor = covariance_factor(covariances.middleRows(k * F, F), k);
     if (weights[k] > 0.0) components.push_back({weights[k], means.row(k), std::move(factor)});
   }
-  return std::make_unique<GaussianMixture>(std::move(components));
+  return std::make_shared<const GaussianMixture>(std::move(components));
 }
 
 }  // namespace

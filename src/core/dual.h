@@ -1,11 +1,12 @@
 #pragma once
 
-// Numbers with one tangent: value + tangent * epsilon, epsilon^2 = 0. The quadratures are
-// written for a scalar type; with Dual the gradient code gives Hessian-vector products.
+// Numbers with one tangent: value + tangent * epsilon, epsilon^2 = 0. What is written for a scalar
+// type gives directional derivatives with Dual: formulas of activations, and the gradient code of
+// the quadratures, which then gives Hessian-vector products.
 
 #include <cmath>
 
-namespace headflow::factorised {
+namespace headflow {
 
 struct Dual {
   double value = 0;
@@ -30,6 +31,7 @@ struct Dual {
     value *= o.value;
     return *this;
   }
+  Dual& operator/=(const Dual& o) { return *this = *this / o; }
   friend Dual operator+(Dual a, const Dual& b) { return a += b; }
   friend Dual operator-(Dual a, const Dual& b) { return a -= b; }
   friend Dual operator*(Dual a, const Dual& b) { return a *= b; }
@@ -38,6 +40,10 @@ struct Dual {
     return {q, (a.tangent - q * b.tangent) / b.value};
   }
   friend Dual operator-(const Dual& a) { return {-a.value, -a.tangent}; }
+  friend bool operator<(const Dual& a, const Dual& b) { return a.value < b.value; }
+  friend bool operator>(const Dual& a, const Dual& b) { return a.value > b.value; }
+  friend bool operator<=(const Dual& a, const Dual& b) { return a.value <= b.value; }
+  friend bool operator>=(const Dual& a, const Dual& b) { return a.value >= b.value; }
 };
 
 inline double value_of(double x) { return x; }
@@ -47,6 +53,19 @@ inline Dual exp(const Dual& x) {
   const double e = std::exp(x.value);
   return {e, e * x.tangent};
 }
+inline Dual expm1(const Dual& x) { return {std::expm1(x.value), std::exp(x.value) * x.tangent}; }
+inline Dual log(const Dual& x) { return {std::log(x.value), x.tangent / x.value}; }
+inline Dual log1p(const Dual& x) { return {std::log1p(x.value), x.tangent / (1 + x.value)}; }
+inline Dual sqrt(const Dual& x) {
+  const double root = std::sqrt(x.value);
+  return {root, x.tangent / (2 * root)};
+}
+inline Dual tanh(const Dual& x) {
+  const double t = std::tanh(x.value);
+  return {t, (1 - t * t) * x.tangent};
+}
+inline Dual abs(const Dual& x) { return x.value < 0 ? -x : x; }
+inline Dual max(const Dual& a, const Dual& b) { return a.value < b.value ? b : a; }
 
 /// The square root of a variance. What it is applied to here is a squared length, whose
 /// derivative vanishes where it does, so that the tangent at 0 is 0.
@@ -63,4 +82,4 @@ inline Dual power(const Dual& x, double p) {
   return {y, p * y / x.value * x.tangent};
 }
 
-}  // namespace headflow::factorised
+}  // namespace headflow
