@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-ORDER = ["core", "model", "expectation", "dynamics", "sgd", "theory", "analysis", "verify", "io", "experiments", "cli"]
+ORDER = ["core", "model", "expectation", "dynamics", "sgd", "theory", "analysis", "verify", "study", "io", "sweep", "cli"]
 
 source = Path(sys.argv[1]) / "src"
 wrong = []

@@ -9,8 +9,8 @@
 #include "cli/watch.h"
 #include "core/error.h"
 #include "expectation/check_engine.h"
-#include "experiments/measure_info.h"
-#include "experiments/measures.h"
+#include "study/measure_info.h"
+#include "study/measures.h"
 
 namespace headflow::cli {
 namespace {
@@ -40,23 +40,23 @@ nlohmann::ordered_json quantity_json(const Quantity& q, std::size_t dimension, s
 /// Measures, shows it as JSON or by `print`.
 int analyse(Invocation& call, const std::vector<std::string>& measures,
             void (*print)(const Quantities&)) {
-  Session& session = call.session;
-  for (const Key& key : session.keys.all()) {
+  Config& config = call.config;
+  for (const Key& key : keys()) {
     const std::string name = key.full_name();
-    if (!session.keys.origin(name).starts_with("--")) continue;
-    const std::string why = why_unused(name, measures, session.end_search != EndSearch::flow);
+    if (!call.origins.flag(name)) continue;
+    const std::string why = why_unused(name, measures, config.end.search != EndSearch::flow);
     if (!why.empty()) throw Error(fmt::format("{} changes nothing: {}", key.flag(), why));
   }
-  session.flow.check();
-  settle_start(session, call.quiet);
-  const Problem problem(session.problem);
-  session.check_end();
-  check_engine(problem, session.engine);
+  config.flow.check();
+  settle_start(call);
+  const Problem problem(config.problem);
+  config.end.check();
+  check_engine(problem, config.run);
   print_notes(problem, call.quiet);
   std::optional<Quantities> measured;
   {
     const Watched context(call, measures.back());
-    measured = measure_task(session, measures, context);
+    measured = measure_task(config, measures, context);
   }
   if (!measured) throw Interrupted();
   const bool diverged = find(*measured, "diverged").values[0] == 1.0;
@@ -66,7 +66,7 @@ int analyse(Invocation& call, const std::vector<std::string>& measures,
       std::size_t at = 0;
       out[q.name] = quantity_json(q, 0, at);
     }
-    out["seed"] = session.engine.seed;
+    out["seed"] = config.run.seed;
     fmt::print("{}\n", json_text(out));
   } else if (!diverged) {
     print(*measured);

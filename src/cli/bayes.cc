@@ -16,19 +16,19 @@ namespace headflow::cli {
 namespace {
 
 int run_bayes(Invocation& call) {
-  const Session& session = call.session;
-  const Problem problem(session.problem);
-  check_engine(problem, session.engine);
+  const Config& config = call.config;
+  const Problem problem(config.problem);
+  check_engine(problem, config.run);
   print_notes(problem, call.quiet);
   for (const char* key : {"run.engine", "run.samples", "run.randomisations"}) {
-    if (!session.keys.origin(key).starts_with("--")) continue;
+    if (!call.origins.flag(key)) continue;
     print_note(fmt::format("{} is not used: the Bayes risk has methods of its own", key),
                call.quiet);
   }
   const auto begin = std::chrono::steady_clock::now();
   const BayesRisk result = [&] {
     const Elapsed elapsed(Progress::detect(call.quiet), "bayes: working");
-    return bayes_risk(problem, {.tolerance = session.engine.tolerance, .seed = session.engine.seed},
+    return bayes_risk(problem, {.tolerance = config.run.tolerance, .seed = config.run.seed},
                       Watched(call, "bayes"));
   }();
   if (!std::isfinite(result.risk)) {
@@ -42,7 +42,7 @@ int run_bayes(Invocation& call) {
                                         {"risk_error", result.error},
                                         {"error_kind", to_string(result.error_kind)},
                                         {"method", result.method},
-                                        {"tolerance", session.engine.tolerance},
+                                        {"tolerance", config.run.tolerance},
                                         {"tolerance_met", result.tolerance_met},
                                         {"seconds", seconds}};
     fmt::print("{}\n", json_text(out));
@@ -56,7 +56,7 @@ int run_bayes(Invocation& call) {
   fmt::print("{}, {} {}, {:.3f} s\n", result.method, result.nodes,
              result.method.starts_with("sampling") ? "tokens" : "nodes", seconds);
   if (!result.tolerance_met) {
-    fmt::print("the tolerance of {:g} was not reached\n", session.engine.tolerance);
+    fmt::print("the tolerance of {:g} was not reached\n", config.run.tolerance);
   }
   return kSuccess;
 }

@@ -6,16 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "io/session.h"
+#include "study/keys.h"
 
 namespace headflow::cli {
 
 /// What a command is run with, parsed and with every key set.
 struct Invocation {
-  Session session;
+  Config config;
+  Origins origins;         ///< where its values were written
+  std::string taken_from;  ///< the file and time that the start was taken from, in words
   std::string command_line;
-  std::string file;                                        ///< configuration file, if one was given
-  std::vector<std::pair<std::string, std::string>> flags;  ///< keys set by flags, as text
+  std::string file;  ///< configuration file, if one was given
+  GivenFlags flags;  ///< keys set by flags
   bool json = false;
   bool quiet = false;
   std::vector<std::string> only;   ///< --only
@@ -62,7 +64,10 @@ struct Command {
 const std::vector<const Command*>& commands();
 
 /// What a value of each ValueKind is called.
-inline constexpr const char* kValueTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS"};
+inline constexpr const char* kValueTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS", "NAMES"};
+
+/// What a key is for, with its default in brackets.
+std::string help_of(const Key& key);
 
 /// A flag of a command, as --help shows it.
 struct FlagInfo {
@@ -96,11 +101,11 @@ const Command& attention_command();
 const Command& similarity_command();
 const Command& phases_command();
 
-/// Session::take_recorded_start, and remarks on what was given and is not taken, unless quiet.
-void settle_start(Session& session, bool quiet);
+/// take_recorded_start, and remarks on what was given and is not taken, unless quiet.
+void settle_start(Invocation& call);
 
 /// Remarks on numbers of [point] that the activation does not have, unless quiet.
-void note_unused_point(const Session& session, bool quiet);
+void note_unused_point(const Invocation& call);
 
 /// Prints a remark, if there is one, to standard error unless quiet.
 void print_note(const std::string& note, bool quiet);
@@ -109,7 +114,7 @@ void print_note(const std::string& note, bool quiet);
 void print_notes(const Problem& problem, bool quiet);
 
 /// Says so if samples were asked for and the engine takes none.
-void note_unused_samples(const Engine& engine, const Session& session, bool quiet);
+void note_unused_samples(const Engine& engine, const Invocation& call);
 
 /// Set by Ctrl-C, SIGTERM and SIGHUP after catch_interrupts: computations stop within a second and
 /// keep what they have. Before it, or at the second Ctrl-C, the program ends at once.

@@ -19,7 +19,7 @@ namespace {
 /// The theory's trajectory from where a run started, at the times of its records.
 Theory follow(const Invocation& call, const Problem& problem, LimitKind kind, const SgdRuns& runs) {
   const std::string name(to_string(kind));
-  const Session& session = call.session;
+  const Config& config = call.config;
   Theory out{name, {}, {}, "", ErrorKind::refinement};
   for (std::size_t run = 0; run < runs.recorded.size(); ++run) {
     std::vector<std::int64_t> steps = runs.output_steps;
@@ -27,8 +27,8 @@ Theory follow(const Invocation& call, const Problem& problem, LimitKind kind, co
     const std::string label = fmt::format("{} [{}/{}]", name, run + 1, runs.recorded.size());
     const Watched context(call, label);
     const Limit limit =
-        make_limit(problem, session.engine, session.sgd, runs.recorded[run].front().state, steps,
-                   {kind, session.compare_rtol, session.compare_atol}, context);
+        make_limit(problem, config.run, config.sgd, runs.recorded[run].front().state, steps,
+                   {kind, config.compare.rtol, config.compare.atol}, context);
     Trajectory trajectory;
     const FlowSummary summary =
         integrate_flow(*limit.engine, limit.start, limit.flow, trajectory, context);
@@ -53,9 +53,9 @@ nlohmann::ordered_json deviation_json(const Deviation& deviation) {
 }
 
 int run_compare(Invocation& call) {
-  Session& session = call.session;
-  if (!session.output.empty()) check_writable(session.output);
-  if (session.output.empty() && !call.json && call.quiet) {
+  Config& config = call.config;
+  if (!config.result.output.empty()) check_writable(config.result.output);
+  if (config.result.output.empty() && !call.json && call.quiet) {
     throw Error("compare: nothing to do with the result; give --output FILE.nc or --json");
   }
   return run_comparison(call, "compare");
@@ -64,17 +64,17 @@ int run_compare(Invocation& call) {
 }  // namespace
 
 int run_comparison(Invocation& call, const std::string& label) {
-  Session& session = call.session;
-  settle_length(session);
+  Config& config = call.config;
+  settle_length(call);
   const auto begin = std::chrono::steady_clock::now();
-  const Problem problem = sgd_problem(session);
-  session.sgd.check(problem, thread_executor(session.threads)->workers());
-  const std::vector<LimitKind> kinds = checked_limits(session.theory);
-  check_steps(session.compare_rtol, session.compare_atol);
+  const Problem problem = sgd_problem(config);
+  config.sgd.check(problem, thread_executor(config.program.threads)->workers());
+  const std::vector<LimitKind> kinds = checked_limits(config.compare.theory);
+  check_steps(config.compare.rtol, config.compare.atol);
   print_notes(problem, call.quiet);
-  SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), label);
+  SgdRuns runs = run_sgd(call, problem, checked_starts(call, problem), label);
   const auto stopped = [&] {
-    fmt::print(stderr, "{}\n", after_interrupt(session, runs));
+    fmt::print(stderr, "{}\n", after_interrupt(config, runs));
     return kInterrupted;
   };
   if (runs.summary.outcome == "interrupted") return stopped();
@@ -85,11 +85,12 @@ int run_comparison(Invocation& call, const std::string& label) {
   }
   runs.summary.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (!session.output.empty()) {
-    write_comparison(session.output, problem, session.sgd, runs.output_steps, runs.recorded,
+  if (!config.result.output.empty()) {
+    write_comparison(config.result.output, problem, config.sgd, runs.output_steps, runs.recorded,
                      runs.population, runs.summary, theories,
-                     {session.compare_configuration(), call.command_line, session.engine.seed});
-    discard_checkpoints(session.output);
+                     {config_text(config, {"problem", "run", "point", "sgd", "compare"}),
+                      call.command_line, config.run.seed});
+    discard_checkpoints(config.result.output);
   }
   auto all = nlohmann::ordered_json::array();
   for (const Theory& theory : theories) {
@@ -112,11 +113,11 @@ int run_comparison(Invocation& call, const std::string& label) {
                                                       off.times, all_times));
     }
   }
-  const double kappa = session.sgd.lr * static_cast<double>(session.sgd.dim) /
-                       static_cast<double>(session.sgd.batch);
+  const double kappa =
+      config.sgd.lr * static_cast<double>(config.sgd.dim) / static_cast<double>(config.sgd.batch);
   if (!call.quiet) {
     fmt::print(stderr, "{}: D^-1/2 = {:.2g}, kappa = lr D / batch = {:.3g}{}\n", label,
-               1 / std::sqrt(static_cast<double>(session.sgd.dim)), kappa,
+               1 / std::sqrt(static_cast<double>(config.sgd.dim)), kappa,
                kappa > 0.1 && kinds == std::vector<LimitKind>{LimitKind::flow}
                    ? ": not small, so SGD does not follow gradient flow; --theory flow,kappa,map "
                      "has its limits, a larger batch is nearer to the flow"
@@ -128,12 +129,13 @@ int run_comparison(Invocation& call, const std::string& label) {
                                         {"runs", runs.recorded.size()},
                                         {"deviations", all},
                                         {"kappa", kappa},
-                                        {"seed", session.engine.seed},
+                                        {"seed", config.run.seed},
                                         {"seconds", runs.summary.seconds},
-                                        {"output", session.output}};
+                                        {"output", config.result.output}};
     fmt::print("{}\n", json_text(out));
   }
-  if (!call.quiet && !session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
+  if (!call.quiet && !config.result.output.empty())
+    fmt::print(stderr, "wrote {}\n", config.result.output);
   return runs.summary.outcome == "diverged" ? kDiverged : kSuccess;
 }
 

@@ -18,30 +18,11 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// What a shell offers for a value; "*" is any file.
-const std::map<std::string, Words>& values_of_keys() {
-  static const std::map<std::string, Words> all = [] {
-    Words activation_names, prior_names;
-    for (const auto& a : activations()) activation_names.emplace_back(a->name());
-    for (const PriorInfo* p : priors()) prior_names.emplace_back(p->name);
-    std::map<std::string, Words> out{{"problem.activation", activation_names},
-                                     {"problem.prior", prior_names},
-                                     {"flow.init_from", {"*.nc"}},
-                                     {"flow.init_time", {"first", "last"}},
-                                     {"result.output", {"*"}},
-                                     {"result.save_init", {"*"}}};
-    const Session session;
-    for (const Key& key : session.keys.all()) {
-      if (!key.choices.empty()) out[key.full_name()] = key.choices;
-    }
-    return out;
-  }();
-  return all;
-}
-
 Words values_of(const FlagInfo& flag) {
-  const auto& all = values_of_keys();
-  const auto found = all.find(flag.key);
-  return found == all.end() ? Words{} : found->second;
+  const Key* key = find_key(flag.key);
+  if (!key) return {};
+  if (!key->files.empty()) return {key->files};
+  return flag.key == "flow.init_time" ? Words{"first", "last"} : key->choices;
 }
 
 bool are_files(const Words& words) { return words.size() == 1 && words[0].starts_with('*'); }

@@ -14,20 +14,20 @@ namespace headflow::cli {
 namespace {
 
 int run_fixed_point(Invocation& call) {
-  Session& session = call.session;
-  session.flow.check();
-  settle_start(session, call.quiet);
-  const Problem problem(session.problem);
-  check_engine(problem, session.engine);
+  Config& config = call.config;
+  config.flow.check();
+  settle_start(call);
+  const Problem problem(config.problem);
+  check_engine(problem, config.run);
   print_notes(problem, call.quiet);
-  session.check_end();
-  const Point start = session.flow_start(problem);
+  config.end.check();
+  const Point start = flow_start(config, problem);
   FixedPointOptions options;
-  options.gradient = session.end_gradient;
-  options.rtol = session.flow.rtol;
-  options.atol = session.flow.atol;
+  options.gradient = config.end.gradient;
+  options.rtol = config.flow.rtol;
+  options.atol = config.flow.atol;
   const FixedPoint found =
-      find_fixed_point(problem, session.engine, start, options, Watched(call, "fixed-point"));
+      find_fixed_point(problem, config.run, start, options, Watched(call, "fixed-point"));
   if (call.json) {
     const nlohmann::ordered_json out = {
         {"converged", found.converged},
@@ -48,7 +48,7 @@ int run_fixed_point(Invocation& call) {
         {"evaluations", found.evaluations},
         {"engine", found.engine},
         {"error_kind", to_string(found.error_kind)},
-        {"seed", session.engine.seed},
+        {"seed", config.run.seed},
         {"message", found.message}};
     fmt::print("{}\n", json_text(out));
   } else {

@@ -18,34 +18,35 @@ namespace {
 
 FlowSummary follow_flow(const Invocation& call, const Problem& problem, const Point& start,
                         std::unique_ptr<Engine>& engine, Trajectory& trajectory) {
-  const Session& session = call.session;
+  const Config& config = call.config;
   const Watched context(call, "flow");
-  engine = make_flow_engine(problem, session.engine, session.flow, start, context);
-  note_unused_samples(*engine, session, call.quiet);
+  engine = make_flow_engine(problem, config.run, config.flow, start, context);
+  note_unused_samples(*engine, call);
   if (!call.quiet && !engine->reason().empty()) {
     fmt::print(stderr, "auto took {}\n", engine->reason());
   }
-  return integrate_flow(*engine, start, session.flow, trajectory, context);
+  return integrate_flow(*engine, start, config.flow, trajectory, context);
 }
 
 int run_flow(Invocation& call) {
-  Session& session = call.session;
-  session.flow.check();
-  if (session.output.empty() && !call.json) {
+  Config& config = call.config;
+  config.flow.check();
+  if (config.result.output.empty() && !call.json) {
     throw Error("flow: nothing to do with the result; give --output FILE.nc or --json");
   }
-  if (!session.output.empty()) check_writable(session.output);
-  settle_start(session, call.quiet);
-  const Problem problem(session.problem);
-  const Point start = session.flow_start(problem);
-  check_engine(problem, session.engine);
+  if (!config.result.output.empty()) check_writable(config.result.output);
+  settle_start(call);
+  const Problem problem(config.problem);
+  const Point start = flow_start(config, problem);
+  check_engine(problem, config.run);
   print_notes(problem, call.quiet);
   std::unique_ptr<Engine> engine;
   Trajectory trajectory;
   const FlowSummary summary = follow_flow(call, problem, start, engine, trajectory);
-  if (!session.output.empty()) {
-    write_flow_result(session.output, *engine, trajectory, summary,
-                      {session.flow_configuration(), call.command_line, session.engine.seed});
+  if (!config.result.output.empty()) {
+    write_flow_result(config.result.output, *engine, trajectory, summary,
+                      {config_text(config, {"problem", "run", "point", "flow"}), call.command_line,
+                       config.run.seed});
   }
   if (call.json) {
     const Point end = problem.frame().leave(trajectory.point.back());
@@ -63,15 +64,15 @@ int run_flow(Invocation& call) {
                                         {"engine_reason", engine->reason()},
                                         {"error_kind", to_string(engine->error_kind())},
                                         {"samples", engine->samples()},
-                                        {"seed", session.engine.seed},
+                                        {"seed", config.run.seed},
                                         {"seconds", summary.seconds},
-                                        {"output", session.output}};
+                                        {"output", config.result.output}};
     fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
     fmt::print(stderr, "{}\nloss {:.6f} +- {:.2g} at tau = {:g}\n", summary.brief(),
                trajectory.loss.back(), trajectory.loss_error.back(), trajectory.time.back());
-    if (!session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
+    if (!config.result.output.empty()) fmt::print(stderr, "wrote {}\n", config.result.output);
   }
   if (summary.outcome == FlowOutcome::diverged) return kDiverged;
   if (summary.outcome == FlowOutcome::interrupted) return kInterrupted;
@@ -80,10 +81,10 @@ int run_flow(Invocation& call) {
 
 }  // namespace
 
-void note_unused_samples(const Engine& engine, const Session& session, bool quiet) {
-  const auto given = [&](const char* key) { return session.keys.origin(key).starts_with("--"); };
+void note_unused_samples(const Engine& engine, const Invocation& call) {
+  const auto given = [&](const char* key) { return call.origins.flag(key); };
   const auto unused = [&](const char* key, const std::string& why) {
-    if (given(key)) print_note(fmt::format("{} is not used: {}", key, why), quiet);
+    if (given(key)) print_note(fmt::format("{} is not used: {}", key, why), call.quiet);
   };
   const std::string name(engine.name());
   if (engine.sampled() && engine.reason().empty()) {
@@ -93,7 +94,7 @@ void note_unused_samples(const Engine& engine, const Session& session, bool quie
     unused("run.randomisations", "the engine is " + name);
   }
   if (!engine.sampled()) unused("run.precision", "the engine is " + name);
-  if (quiet || session.engine.samples == 0 || engine.sampled()) return;
+  if (call.quiet || call.config.run.samples == 0 || engine.sampled()) return;
   fmt::print(stderr,
              "headflow: note: run.samples is not used: the engine {} plans its nodes from "
              "run.tolerance\n",

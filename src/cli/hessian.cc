@@ -13,18 +13,19 @@
 #include "core/suggest.h"
 #include "dynamics/integrator.h"
 #include "expectation/check_engine.h"
+#include "io/recorded_start.h"
 #include "theory/origin.h"
 
 namespace headflow::cli {
 namespace {
 
 /// The point that hessian.at names.
-Point named_point(const Session& session, const Problem& problem, const Context& context) {
-  const HessianAt at = session.hessian_at;
-  if (at == HessianAt::point) return session.point.make(problem);
+Point named_point(const Config& config, const Problem& problem, const Context& context) {
+  const HessianAt at = config.hessian.at;
+  if (at == HessianAt::point) return config.point.make(problem);
   // Of [point], only the blocks count: where heads are equal, or what they start from.
   PointOptions only_blocks;
-  only_blocks.blocks = session.point.blocks;
+  only_blocks.blocks = config.point.blocks;
   const Point given = only_blocks.make(problem);
   const auto& entries = given.blocks.entries();
   const bool of_heads = !entries.empty() && entries.front().per_head();
@@ -42,8 +43,7 @@ Point named_point(const Session& session, const Problem& problem, const Context&
     }
     point.blocks[name] = values;
   }
-  return at == HessianAt::saddle ? unspecialised_end(problem, session.engine, first, context)
-                                 : point;
+  return at == HessianAt::saddle ? unspecialised_end(problem, config.run, first, context) : point;
 }
 
 struct Eigenspace {
@@ -101,12 +101,12 @@ struct HessianResult {
   }
 };
 
-HessianResult compute(const Session& session, const Problem& problem, const Context& context) {
-  EngineOptions options = session.engine;
+HessianResult compute(const Config& config, const Problem& problem, const Context& context) {
+  EngineOptions options = config.run;
   options.tolerance = std::min(options.tolerance, 1e-8);
   HessianResult out;
   check_unknowns(problem, "the Hessian");
-  out.point = named_point(session, problem, context);
+  out.point = named_point(config, problem, context);
   out.engine = make_engine(problem, options, {&out.point, false}, context);
   out.engine->adapt(out.point);
   out.h = hessian(*out.engine, out.point);
@@ -215,42 +215,44 @@ void print_text(const Problem& problem, const HessianResult& result, const std::
 }
 
 int run_hessian(Invocation& call) {
-  Session& session = call.session;
-  const bool from_file = !session.flow.init_from.empty();
-  for (const Key& key : session.keys.all()) {
-    if (key.section != "point" || !session.keys.origin(key.full_name()).starts_with("--")) continue;
-    if (session.hessian_at == HessianAt::point && !from_file) continue;
+  Config& config = call.config;
+  const bool from_file = !config.flow.init_from.empty();
+  for (const Key& key : keys()) {
+    if (key.section != "point" || !call.origins.flag(key.full_name())) continue;
+    if (config.hessian.at == HessianAt::point && !from_file) continue;
     throw Error(fmt::format("{} is not used: the point is {}", key.full_name(),
-                            session.hessian_at != HessianAt::point
-                                ? "hessian.at = " + in_quotes(session.hessian_at)
+                            config.hessian.at != HessianAt::point
+                                ? "hessian.at = " + in_quotes(config.hessian.at)
                                 : "that of flow.init_from"));
   }
-  if (session.hessian_at == HessianAt::point) {
-    if (!from_file) note_unused_point(session, call.quiet);
-    session.flow.check_start();
-    print_note(session.take_recorded_start(), call.quiet);
-  } else if (session.keys.origin("flow.init_from").starts_with("--")) {
-    throw OptionError("hessian.at", in_quotes(session.hessian_at),
+  if (config.hessian.at == HessianAt::point) {
+    if (!from_file) note_unused_point(call);
+    config.flow.check_start();
+    const RecordedStart start = take_recorded_start(config);
+    call.taken_from = start.taken_from;
+    print_note(start.note, call.quiet);
+  } else if (call.origins.flag("flow.init_from")) {
+    throw OptionError("hessian.at", in_quotes(config.hessian.at),
                       "and flow.init_from are two different points; give one of them");
   }
-  const Problem problem(session.problem);
-  check_engine(problem, session.engine);
+  const Problem problem(config.problem);
+  check_engine(problem, config.run);
   print_notes(problem, call.quiet);
-  if (session.sgd.dim < problem.F() + problem.H()) {
+  if (config.sgd.dim < problem.F() + problem.H()) {
     throw OptionError(
-        "sgd.dim", fmt::format("{}", session.sgd.dim),
+        "sgd.dim", fmt::format("{}", config.sgd.dim),
         fmt::format("must be at least features + heads = {}", problem.F() + problem.H()));
   }
   const HessianResult result = [&] {
     const Elapsed elapsed(Progress::detect(call.quiet), "hessian: working");
-    return compute(session, problem, Watched(call, "hessian"));
+    return compute(config, problem, Watched(call, "hessian"));
   }();
-  const auto D = static_cast<double>(session.sgd.dim);
-  const std::string at(to_string(session.hessian_at));
+  const auto D = static_cast<double>(config.sgd.dim);
+  const std::string at(to_string(config.hessian.at));
   if (call.json) {
-    print_json(problem, result, session.taken_from.empty() ? at : session.taken_from, D);
+    print_json(problem, result, call.taken_from.empty() ? at : call.taken_from, D);
   } else {
-    print_text(problem, result, session.taken_from.empty() ? "the " + at : session.taken_from, D);
+    print_text(problem, result, call.taken_from.empty() ? "the " + at : call.taken_from, D);
   }
   return kSuccess;
 }

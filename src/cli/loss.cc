@@ -7,10 +7,10 @@
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/progress.h"
 #include "cli/watch.h"
 #include "core/error.h"
 #include "expectation/check_engine.h"
-#include "io/progress.h"
 
 namespace headflow::cli {
 namespace {
@@ -46,18 +46,18 @@ void note_unseen(const Engine& engine, const Evaluation& result, bool quiet) {
 }
 
 int run_loss(Invocation& call) {
-  const Session& session = call.session;
-  const Problem problem(session.problem);
-  const Point point = session.point.make(problem);
-  check_engine(problem, session.engine);
+  const Config& config = call.config;
+  const Problem problem(config.problem);
+  const Point point = config.point.make(problem);
+  check_engine(problem, config.run);
   print_notes(problem, call.quiet);
-  note_unused_point(session, call.quiet);
+  note_unused_point(call);
   const auto begin = std::chrono::steady_clock::now();
   std::unique_ptr<Engine> engine;
   Evaluation result;
   {
     const Elapsed elapsed(Progress::detect(call.quiet), "loss: working");
-    engine = make_engine(problem, session.engine, {&point, false}, Watched(call, "loss"));
+    engine = make_engine(problem, config.run, {&point, false}, Watched(call, "loss"));
     engine->evaluate(point, {.gradient_error = true}, result);
   }
   if (!std::isfinite(result.loss) || !result.grad.all_finite()) {
@@ -68,18 +68,18 @@ int run_loss(Invocation& call) {
   const double in_frame = result.grad_error.max();  // what the engine was asked for
   result.grad = problem.frame().leave_gradient(std::move(result.grad));
   result.grad_error = problem.frame().leave_gradient_error(std::move(result.grad_error));
-  note_unused_samples(*engine, session, call.quiet);
+  note_unused_samples(*engine, call);
   note_unseen(*engine, result, call.quiet);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   // A tolerance is a bound: of a standard error two are held against it.
   const bool asked = !engine->sampled() || !engine->reason().empty();
-  const double tolerance = session.engine.tolerance;
+  const double tolerance = config.run.tolerance;
   const double worst = std::max(result.loss_error, in_frame) *
                        (engine->error_kind() == ErrorKind::refinement ? 1.0 : 2.0);
   const bool met = worst <= tolerance;
-  if (asked && session.engine.samples == 0 && !met && !call.quiet) {
+  if (asked && config.run.samples == 0 && !met && !call.quiet) {
     fmt::print(stderr,
                "headflow: note: the tolerance {:g} is not reached: the largest error is {:.3g}\n",
                tolerance, worst);
@@ -93,9 +93,9 @@ int run_loss(Invocation& call) {
                                   {"engine_reason", engine->reason()},
                                   {"error_kind", to_string(engine->error_kind())},
                                   {"samples", engine->samples()},
-                                  {"seed", session.engine.seed},
+                                  {"seed", config.run.seed},
                                   {"seconds", seconds}};
-    if (asked && session.engine.samples == 0) {
+    if (asked && config.run.samples == 0) {
       out["tolerance"] = tolerance;
       out["tolerance_met"] = met;
     }
@@ -117,7 +117,7 @@ int run_loss(Invocation& call) {
                engine->tolerance(), seconds);
   } else {
     fmt::print("engine {}, {} samples, seed {}, {:.3f} s\n", engine->name(), engine->samples(),
-               session.engine.seed, seconds);
+               config.run.seed, seconds);
   }
   return kSuccess;
 }

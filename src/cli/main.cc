@@ -8,10 +8,10 @@
 #include <system_error>
 
 #include "cli/command.h"
+#include "cli/standard_streams.h"
 #include "core/error.h"
 #include "core/suggest.h"
-#include "io/result_file.h"
-#include "io/standard_streams.h"
+#include "io/toml_config.h"
 
 namespace headflow::cli {
 
@@ -33,6 +33,40 @@ struct Flag {
   std::string text;
 };
 
+/// Keys that are flags of a command.
+std::vector<const Key*> keys_of(const Command& command) {
+  std::vector<const Key*> out;
+  for (const std::string& section : command.sections) {
+    for (const Key& key : keys()) {
+      const bool prefix = section.ends_with('*') &&
+                          key.full_name().starts_with(section.substr(0, section.size() - 1));
+      if (key.section == section || key.full_name() == section || prefix) out.push_back(&key);
+    }
+  }
+  return out;
+}
+
+/// A key's flag in a command: the short form, --dim, where no other of its keys has that name.
+std::string flag_in(const std::vector<const Key*>& all, const Key& key) {
+  const auto alike = std::ranges::count(all, key.name, [](const Key* k) { return k->name; });
+  return alike > 1 ? key.flag() : key.short_flag();
+}
+
+/// The long form of every flag is understood, too: --sgd.dim. A short one that stands for several
+/// keys is no flag: the message says which there are.
+std::string known_form(const std::vector<const Key*>& all, const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find('='));
+  Names alike;
+  for (const Key* key : all) {
+    if (name == key->flag()) return flag_in(all, *key) + argument.substr(name.size());
+    if (name == key->short_flag()) alike.push_back(key->flag());
+  }
+  if (alike.size() > 1) {
+    throw Error(fmt::format("{} may be {}: give its long form", name, fmt::join(alike, " or ")));
+  }
+  return argument;
+}
+
 /// Flags of a command, bound to the keys of its sections.
 std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& command,
                                              Invocation& call, std::string& file) {
@@ -42,21 +76,13 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
         ->type_name("FILE.toml");
   }
   if (command.names) app.add_option("names", call.names, command.names)->type_name("NAME ...");
-  for (const std::string& section : command.sections) {
-    for (const Key& key : call.session.keys.all()) {
-      const bool prefix = section.ends_with('*') &&
-                          key.full_name().starts_with(section.substr(0, section.size() - 1));
-      if (key.section != section && key.full_name() != section && !prefix) continue;
-      auto flag = std::make_unique<Flag>(Flag{&key, nullptr, {}});
-      std::string help = key.help;
-      if (const std::string value = key.show(); !value.empty() && value != "\"\"") {
-        help += " [" + value + "]";
-      }
-      flag->option = app.add_option(key.flag(), flag->text, help)
-                         ->type_name(kValueTypes[static_cast<int>(key.kind)])
-                         ->group("[" + key.section + "]");
-      flags.push_back(std::move(flag));
-    }
+  const std::vector<const Key*> all = keys_of(command);
+  for (const Key* key : all) {
+    auto flag = std::make_unique<Flag>(Flag{key, nullptr, {}});
+    flag->option = app.add_option(flag_in(all, *key), flag->text, help_of(*key))
+                       ->type_name(kValueTypes[static_cast<int>(key->kind)])
+                       ->group("[" + key->section + "]");
+    flags.push_back(std::move(flag));
   }
   if (command.prints_json)
     app.add_flag("--json", call.json, "Print the result as one JSON object on standard output");
@@ -103,7 +129,8 @@ void print_overview() {
       "\n  headflow COMMAND --help   flags of a command, with their defaults (or: help COMMAND)\n"
       "  headflow --version        version and commit\n\n"
       "Every flag is also a key of the configuration file, in the table named in brackets by\n"
-      "--help; a flag wins over the file. Matrices are written '1,0;0,1' on the command line.\n\n"
+      "--help, and may be written with it (--sgd.dim); a flag wins over the file. Matrices are "
+      "written '1,0;0,1' on the command line.\n\n"
       "exit codes:\n");
   for (const auto& [code, meaning] : kExitMeanings) fmt::print("  {:<5}{}\n", code, meaning);
 }
@@ -123,8 +150,14 @@ int run_command(const Command& command, const std::vector<std::string>& argument
   std::string file;
   const auto flags = add_flags(app, command, call, file);
   try {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    const std::vector<const Key*> all = keys_of(command);
+    std::vector<std::string> reversed;
+    for (const std::string& one : arguments) {
+      reversed.insert(reversed.begin(), one.starts_with("--") ? known_form(all, one) : one);
+    }
     app.parse(reversed);
+  } catch (const Error& e) {
+    return fail(e.what());
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return kSuccess;
@@ -132,17 +165,20 @@ int run_command(const Command& command, const std::vector<std::string>& argument
     return fail(explain(e, app, arguments));
   }
 
-  Keys& keys = call.session.keys;
   try {
     call.file = file;
-    if (!file.empty()) keys.read_file(file, {"sweep", "figure"});  // which sweep and reproduce read
+    if (!file.empty()) {  // sweep and reproduce read the other two tables
+      read_config(file, {"sweep", "figure"}, call.config, call.origins);
+    }
     for (const auto& flag : flags) {
       if (flag->option->count() == 0) continue;
-      keys.set_text(*flag->key, flag->text, flag->key->flag());
-      call.flags.emplace_back(flag->key->full_name(), flag->text);
+      const Value value = parse_value(flag->key->kind, flag->text);
+      call.origins.set(flag->key->full_name(), "--" + flag->option->get_lnames().front());
+      flag->key->set(call.config, value);
+      call.flags.emplace_back(flag->key, value);
     }
-    checked_threads(call.session.threads);
-    check_apart(call.session.output, file);
+    checked_threads(call.config.program.threads);
+    check_apart(call.config.result.output, file);
     return command.run(call);
   } catch (const Interrupted&) {
     fmt::print(stderr,
@@ -152,7 +188,7 @@ int run_command(const Command& command, const std::vector<std::string>& argument
     if (std::ferror(stdout)) return no_output(e.code().value());
     return fail(e.what());
   } catch (const OptionError& e) {
-    const std::string origin = keys.origin(e.key());
+    const std::string origin = call.origins.of(e.key());
     return fail(origin.empty() ? e.what() : fmt::format("{}: {}", origin, e.what()));
   } catch (const Error& e) {
     return fail(e.what());
@@ -207,6 +243,12 @@ int run(const std::vector<std::string>& arguments) {
 
 void print_note(const std::string& note, bool quiet) {
   if (!quiet && !note.empty()) fmt::print(stderr, "headflow: note: {}\n", note);
+}
+
+std::string help_of(const Key& key) {
+  const auto value = key.get(Config());
+  if (!value || same(*value, std::string())) return key.help;
+  return key.help + " [" + value_text(*value) + "]";
 }
 
 std::vector<FlagInfo> flags_of(const Command& command) {

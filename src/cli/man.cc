@@ -66,14 +66,11 @@ void print_command(const Command& command) {
 }
 
 void print_keys() {
-  const Session session;
   std::string section;
-  for (const Key& key : session.keys.all()) {
+  for (const Key& key : keys()) {
     if (key.section != section) fmt::print(".SS [{}]\n", escaped(key.section));
     section = key.section;
-    const std::string value = key.show();
-    print_flag(key.flag(), kValueTypes[static_cast<int>(key.kind)],
-               value.empty() || value == "\"\"" ? key.help : key.help + " [" + value + "]");
+    print_flag(key.short_flag(), kValueTypes[static_cast<int>(key.kind)], help_of(key));
   }
 }
 
@@ -92,7 +89,10 @@ int run_man(Invocation&) {
       "any number of threads.\n.PP\n"
       "Every flag that stands under KEYS is also a key of the configuration file (TOML), in the "
       "table in brackets, with _ in place of \\-: \\fB\\-\\-init\\-noise\\fR is init_noise of "
-      "[flow].\nA flag wins over the file.\nMatrices are written \\(aq1,0;0,1\\(aq on the command "
+      "[flow].\nIt may be written with its table, \\fB\\-\\-flow.init\\-noise\\fR, and must be in "
+      "commands "
+      "that take several of that name.\nA flag wins over the file.\nMatrices are written "
+      "\\(aq1,0;0,1\\(aq on the command "
       "line.\nThe value in brackets is the default.\n.PP\nCommands take (\\-\\-json: those with a "
       "result to print):\n",
       escaped(program_version()), escaped(kProgramSummary));

@@ -12,16 +12,17 @@ namespace headflow::cli {
 namespace {
 
 int run_minima(Invocation& call) {
-  const Session& session = call.session;
-  const Problem problem(session.problem);
-  check_engine(problem, session.engine);
+  const Config& config = call.config;
+  const Problem problem(config.problem);
+  check_engine(problem, config.run);
   print_notes(problem, call.quiet);
-  if (session.starts < 1 || session.starts > 1'000'000) {
-    throw OptionError("minima.starts", fmt::format("{}", session.starts), "must be from 1 to 10^6");
+  if (config.minima.starts < 1 || config.minima.starts > 1'000'000) {
+    throw OptionError("minima.starts", fmt::format("{}", config.minima.starts),
+                      "must be from 1 to 10^6");
   }
-  session.flow.check_start();
-  const MinimaOptions options{session.starts, session.flow.noise(), session.engine.seed};
-  const Minima minima = find_minima(problem, session.engine, options, Watched(call, "minima"));
+  config.flow.check_start();
+  const MinimaOptions options{config.minima.starts, config.flow.noise(), config.run.seed};
+  const Minima minima = find_minima(problem, config.run, options, Watched(call, "minima"));
   const double best = minima.found.empty() ? 0.0 : minima.found.front().end.loss;
   if (call.json) {
     auto all = nlohmann::ordered_json::array();
@@ -45,7 +46,7 @@ int run_minima(Invocation& call) {
                                         {"starts", minima.starts},
                                         {"paper_starts", minima.paper_starts},
                                         {"failed", minima.failed},
-                                        {"seed", session.engine.seed}};
+                                        {"seed", config.run.seed}};
     fmt::print("{}\n", json_text(out));
   } else {
     fmt::print("{:>14}  {:>8}  {:>5}  {:>6}  {:>10}  {}\n", "loss", "+-", "index", "starts",

@@ -13,16 +13,16 @@ int run_plot(Invocation& call) {
   const std::string script = data_path("figures/plot.py");
   const std::string python = drawing_python();
   if (python.empty()) throw Error(how_to_draw());
-  if (call.names.size() > 1 && !call.session.output.empty()) {
+  if (call.names.size() > 1 && !call.config.result.output.empty()) {
     throw Error("plot: --output names one picture, but there are several files");
   }
-  if (!call.session.output.empty()) check_writable(call.session.output);
+  if (!call.config.result.output.empty()) check_writable(call.config.result.output);
   catch_interrupts();  // Python is told to stop, too
-  if (!call.session.output.empty()) remove_leftovers(call.session.output);
+  if (!call.config.result.output.empty()) remove_leftovers(call.config.result.output);
   int worst = kSuccess;
   for (const std::string& file : call.names) {
     std::vector<std::string> arguments = {python, script, file};
-    if (!call.session.output.empty()) arguments.push_back(call.session.output);
+    if (!call.config.result.output.empty()) arguments.push_back(call.config.result.output);
     if (call.quiet) arguments.emplace_back("--quiet");
     if (!call.only.empty()) {
       std::string only;

@@ -14,8 +14,8 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "core/workers.h"
-#include "experiments/sweep.h"
 #include "io/atomic_file.h"
+#include "sweep/sweep.h"
 
 namespace headflow::cli {
 namespace {
@@ -185,7 +185,8 @@ int run_reproduce(Invocation& call) {
     for (const std::string& name : figure_names()) fmt::print("{}\n", name);
     return kSuccess;
   }
-  const std::string folder = call.session.output.empty() ? "out/paper" : call.session.output;
+  const std::string folder =
+      call.config.result.output.empty() ? "out/paper" : call.config.result.output;
   const Paper paper = plan(call, folder);
   std::error_code error;
   fs::create_directories(folder + "/configs", error);
@@ -197,7 +198,7 @@ int run_reproduce(Invocation& call) {
   static_cast<void>(read_times(folder + "/times.json"));  // before hours are spent
   const auto begin = Clock::now();
   const std::vector<SweepOutcome> outcomes =
-      sweep_with_progress(paper.jobs, call.session.threads, "reproduce", call.quiet);
+      sweep_with_progress(paper.jobs, call.config.program.threads, "reproduce", call.quiet);
   const double seconds = seconds_since(begin);
   auto report = nlohmann::ordered_json::array();
   bool whole = true;
@@ -221,7 +222,7 @@ int run_reproduce(Invocation& call) {
     return kInterrupted;
   }
   keep_times(folder + "/times.json", paper, outcomes, seconds,
-             thread_executor(call.session.threads)->workers());
+             thread_executor(call.config.program.threads)->workers());
   if (!call.quiet) fmt::print(stderr, "computed in {:.1f} s; results in {}\n", seconds, folder);
   const auto drawing = Clock::now();
   catch_interrupts();

@@ -40,55 +40,54 @@ nlohmann::ordered_json last_states(const std::vector<std::vector<SgdRecord>>& re
 }
 
 int run_sgd(Invocation& call) {
-  Session& session = call.session;
-  settle_length(session);
-  const Problem problem = sgd_problem(session);
-  session.sgd.check(problem, thread_executor(session.threads)->workers());
-  if (session.output.empty() && !call.json) {
+  Config& config = call.config;
+  settle_length(call);
+  const Problem problem = sgd_problem(config);
+  config.sgd.check(problem, thread_executor(config.program.threads)->workers());
+  if (config.result.output.empty() && !call.json) {
     throw Error("sgd: nothing to do with the result; give --output FILE.nc or --json");
   }
-  for (const std::string& path : {session.output, session.save_init}) {
+  for (const std::string& path : {config.result.output, config.result.save_init}) {
     if (!path.empty()) check_writable(path);
   }
-  if (!session.output.empty() && session.output == session.save_init) {
-    throw OptionError("result.save_init", in_quotes(session.save_init),
+  if (!config.result.output.empty() && config.result.output == config.result.save_init) {
+    throw OptionError("result.save_init", in_quotes(config.result.save_init),
                       "must be another file than result.output, which holds the start, too");
   }
   print_notes(problem, call.quiet);
   for (const char* key : {"run.engine", "run.samples", "run.tolerance"}) {
-    if (session.sgd.loss == SgdLoss::population || !session.keys.origin(key).starts_with("--"))
-      continue;
+    if (config.sgd.loss == SgdLoss::population || !call.origins.flag(key)) continue;
     print_note(fmt::format("{} is not used without sgd.loss = \"population\"", key), call.quiet);
   }
 
-  const SgdRuns runs = run_sgd(call, problem, sgd_starts(session, problem), "sgd");
+  const SgdRuns runs = run_sgd(call, problem, checked_starts(call, problem), "sgd");
   const bool interrupted = runs.summary.outcome == "interrupted";
   if (runs.recorded.front().empty()) {
-    fmt::print(stderr, "{}\n", after_interrupt(session, runs));
+    fmt::print(stderr, "{}\n", after_interrupt(config, runs));
     return kInterrupted;
   }
-  const Provenance provenance{session.sgd_configuration(), call.command_line, session.engine.seed};
-  if (!session.output.empty()) {
-    write_sgd_result(session.output, problem, session.sgd, runs.output_steps, runs.recorded,
+  const Provenance provenance{config_text(config, {"problem", "run", "point", "sgd"}),
+                              call.command_line, config.run.seed};
+  if (!config.result.output.empty()) {
+    write_sgd_result(config.result.output, problem, config.sgd, runs.output_steps, runs.recorded,
                      runs.population, runs.summary, provenance);
-    if (!interrupted) discard_checkpoints(session.output);
+    if (!interrupted) discard_checkpoints(config.result.output);
   }
   if (call.json) {
-    nlohmann::ordered_json out = {
-        {"outcome", runs.summary.outcome},
-        {"method", to_string(session.sgd.method)},
-        {"steps", runs.summary.steps},
-        {"time", session.sgd.lr * static_cast<double>(runs.summary.steps)},
-        {"runs", last_states(runs.recorded)}};
+    nlohmann::ordered_json out = {{"outcome", runs.summary.outcome},
+                                  {"method", to_string(config.sgd.method)},
+                                  {"steps", runs.summary.steps},
+                                  {"time", config.sgd.lr * static_cast<double>(runs.summary.steps)},
+                                  {"runs", last_states(runs.recorded)}};
     if (!runs.population.loss.empty()) {
       for (std::size_t i = 0; i < runs.recorded.size(); ++i) {
         out["runs"][i]["loss"] = runs.population.loss[i].back();
         out["runs"][i]["loss_error"] = runs.population.error[i].back();
       }
     }
-    out["seed"] = session.engine.seed;
+    out["seed"] = config.run.seed;
     out["seconds"] = runs.summary.seconds;
-    out["output"] = session.output;
+    out["output"] = config.result.output;
     fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {
@@ -97,22 +96,22 @@ int run_sgd(Invocation& call) {
                "{} after {} steps (tau = {:g}), {:.2f} s; batch loss {:.6g} {}{}; "
                "kappa = lr D / batch = {:.3g}\n",
                runs.summary.outcome, runs.summary.steps,
-               session.sgd.lr * static_cast<double>(runs.summary.steps), runs.summary.seconds,
+               config.sgd.lr * static_cast<double>(runs.summary.steps), runs.summary.seconds,
                last.loss.mean,
                std::isfinite(last.loss.error) ? fmt::format("+- {:.2g}", last.loss.error)
                                               : "(error unknown)",
                runs.recorded.size() > 1 ? " (run 1)" : "",
-               session.sgd.lr * static_cast<double>(session.sgd.dim) /
-                   static_cast<double>(session.sgd.batch));
-    if (!session.output.empty()) fmt::print(stderr, "wrote {}\n", session.output);
+               config.sgd.lr * static_cast<double>(config.sgd.dim) /
+                   static_cast<double>(config.sgd.batch));
+    if (!config.result.output.empty()) fmt::print(stderr, "wrote {}\n", config.result.output);
   }
-  if (interrupted) fmt::print(stderr, "{}\n", after_interrupt(session, runs));
+  if (interrupted) fmt::print(stderr, "{}\n", after_interrupt(config, runs));
   if (runs.summary.outcome == "diverged") return kDiverged;
   return interrupted ? kInterrupted : kSuccess;
 }
 
 /// Losses of all recorded states, with the exact p of each run.
-PopulationLoss population_losses(const Session& session, const Problem& without_p,
+PopulationLoss population_losses(const Config& config, const Problem& without_p,
                                  const std::vector<std::vector<SgdRecord>>& recorded,
                                  const Context& context) {
   PopulationLoss out;
@@ -125,7 +124,7 @@ PopulationLoss population_losses(const Session& session, const Problem& without_
     out.error.emplace_back();
     for (const SgdRecord& record : run) {
       const Point point = problem.frame().enter(point_of(record.state));
-      if (!engine) engine = make_engine(problem, session.engine, {&point, false}, context);
+      if (!engine) engine = make_engine(problem, config.run, {&point, false}, context);
       engine->follow(point);
       Evaluation evaluation;
       engine->evaluate(point, {}, evaluation);
@@ -142,12 +141,12 @@ PopulationLoss population_losses(const Session& session, const Problem& without_
 }
 
 /// The first record of each run, as a result of its own.
-void write_start(const Session& session, const Problem& problem, const Sgd& sgd,
+void write_start(const Config& config, const Problem& problem, const Sgd& sgd,
                  const Provenance& provenance) {
   std::vector<std::vector<SgdRecord>> first;
   for (const auto& run : sgd.recorded()) first.push_back({run.front()});
-  write_sgd_result(session.save_init, problem, session.sgd, {sgd.output_steps().front()}, first, {},
-                   {"start", 0, 0.0}, provenance);
+  write_sgd_result(config.result.save_init, problem, config.sgd, {sgd.output_steps().front()},
+                   first, {}, {"start", 0, 0.0}, provenance);
 }
 
 /// The runs go on from where an earlier process was, if it has left a checkpoint that is whole.
@@ -170,41 +169,32 @@ void take_checkpoint(Sgd& sgd, const std::string& output, const std::string& con
 
 }  // namespace
 
-Problem sgd_problem(const Session& session) {
-  ProblemOptions options = session.problem;
+Problem sgd_problem(const Config& config) {
+  ProblemOptions options = config.problem;
   options.p.reset();  // the overlaps of the hidden directions are part of the state
   return Problem(options);
 }
 
-std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem) {
-  if (session.sgd.init == SgdInit::law) {
-    for (const Key& key : session.keys.all()) {
-      if (key.section != "point") continue;
-      if (!session.keys.origin(key.full_name()).starts_with("--")) continue;
-      throw Error(fmt::format("{} is drawn with the start; give a start with --init point",
-                              key.full_name()));
-    }
-    if (session.problem.p) {
-      throw OptionError("problem.p", parameter_text(*session.problem.p),
-                        "is drawn with the start; give a start with --init point");
-    }
-    return Sgd::starts(problem, session.sgd, session.engine.seed);
+std::vector<SgdState> checked_starts(const Invocation& call, const Problem& problem) {
+  for (const Key& key : keys()) {
+    if (call.config.sgd.init != SgdInit::law || key.section != "point") continue;
+    if (!call.origins.flag(key.full_name())) continue;
+    throw Error(fmt::format("{} is drawn with the start; give a start with sgd.init = \"point\"",
+                            key.full_name()));
   }
-  const Problem given(session.problem);
-  const Point point = session.point.make(given);
-  const SgdState start = state_with(given.p(), given.frame().leave(point));
-  return {static_cast<std::size_t>(session.sgd.runs), start};
+  return sgd_starts(call.config, problem);
 }
 
 SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vector<SgdState>& starts,
                 const std::string& label) {
   using Clock = std::chrono::steady_clock;
-  const Session& session = call.session;
-  const std::string configuration = session.compare_configuration();
-  const std::string& output = session.output;  // checkpoints are beside it
-  if (!(session.checkpoint_seconds >= 0)) {
-    throw OptionError("result.checkpoint_seconds", fmt::format("{}", session.checkpoint_seconds),
-                      "must not be negative");
+  const Config& config = call.config;
+  const std::string configuration =
+      config_text(config, {"problem", "run", "point", "sgd", "compare"});
+  const std::string& output = config.result.output;  // checkpoints are beside it
+  if (!(config.result.checkpoint_seconds >= 0)) {
+    throw OptionError("result.checkpoint_seconds",
+                      fmt::format("{}", config.result.checkpoint_seconds), "must not be negative");
   }
   std::optional<FileLock> lock;
   if (!output.empty()) {
@@ -212,35 +202,35 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
   }
   std::optional<Watched> watch(std::in_place, call, label);
   const Context& context = *watch;
-  Sgd sgd(problem, session.sgd, session.engine.seed, starts, context);
+  Sgd sgd(problem, config.sgd, config.run.seed, starts, context);
   if (!output.empty()) take_checkpoint(sgd, output, configuration, call.quiet);
   catch_interrupts();
   const auto begin = Clock::now();
   auto last_saved = begin;
   SgdRuns out;
   {
-    const double total = static_cast<double>(session.sgd.total_steps());
+    const double total = static_cast<double>(config.sgd.total_steps());
     const std::int64_t first = sgd.step();
-    bool save_init = !session.save_init.empty();
+    bool save_init = !config.result.save_init.empty();
     if (save_init && first > 0) {
-      write_start(session, problem, sgd, {configuration, call.command_line, session.engine.seed});
+      write_start(config, problem, sgd, {configuration, call.command_line, config.run.seed});
       save_init = false;
     }
     while (!sgd.finished() && !interrupted()) {
       if (!sgd.advance()) break;
       if (save_init) {
-        write_start(session, problem, sgd, {configuration, call.command_line, session.engine.seed});
+        write_start(config, problem, sgd, {configuration, call.command_line, config.run.seed});
         save_init = false;
       }
       const auto step = static_cast<double>(sgd.step());
       context.status({.fraction = step / total,
-                      .time = session.sgd.lr * step,
+                      .time = config.sgd.lr * step,
                       .loss = sgd.recorded().front().back().loss.mean,
                       .count = step,
                       .before = static_cast<double>(first),
                       .unit = "steps"});
       const std::chrono::duration<double> since = Clock::now() - last_saved;
-      if (!output.empty() && since.count() > session.checkpoint_seconds && !sgd.finished()) {
+      if (!output.empty() && since.count() > config.result.checkpoint_seconds && !sgd.finished()) {
         write_checkpoint(output, sgd.checkpoint(), configuration);
         last_saved = Clock::now();
       }
@@ -260,10 +250,10 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
     return out;
   }
   out.summary.steps = sgd.output_steps()[out.recorded.front().size() - 1];
-  if (session.sgd.loss == SgdLoss::population) {
+  if (config.sgd.loss == SgdLoss::population) {
     try {
       out.population =
-          population_losses(session, problem, out.recorded, Watched(call, "population loss"));
+          population_losses(config, problem, out.recorded, Watched(call, "population loss"));
     } catch (const Interrupted&) {
       out.population = {};  // the runs are kept without it
     }
@@ -275,28 +265,29 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
   return out;
 }
 
-std::string after_interrupt(const Session& session, const SgdRuns& runs) {
+std::string after_interrupt(const Config& config, const SgdRuns& runs) {
   if (runs.recorded.front().empty()) {
     return "interrupted in the first step; nothing was written, the same command starts anew";
   }
-  if (session.output.empty()) {
+  if (config.result.output.empty()) {
     return fmt::format(
         "interrupted after step {} of {}; without --output the same command starts anew", runs.step,
-        session.sgd.total_steps());
+        config.sgd.total_steps());
   }
   return fmt::format(
       "interrupted after step {} of {}; run the same command again to go on from there ({})",
-      runs.step, session.sgd.total_steps(), checkpoint_path(session.output));
+      runs.step, config.sgd.total_steps(), checkpoint_path(config.result.output));
 }
 
-void settle_length(Session& session) {
-  const std::string tau = session.keys.origin("sgd.tau"), steps = session.keys.origin("sgd.steps");
-  if (!tau.starts_with("--") || steps.empty() || session.sgd.steps == 0) return;
-  if (steps.starts_with("--")) {
-    throw OptionError("sgd.tau", fmt::format("{:g}", session.sgd.tau),
+void settle_length(Invocation& call) {
+  Config& config = call.config;
+  if (!call.origins.flag("sgd.tau") || !call.origins.given("sgd.steps")) return;
+  if (config.sgd.steps == 0) return;
+  if (call.origins.flag("sgd.steps")) {
+    throw OptionError("sgd.tau", fmt::format("{:g}", config.sgd.tau),
                       "and sgd.steps are both given; give one of them");
   }
-  session.sgd.steps = 0;  // a flag wins over the file
+  config.sgd.steps = 0;  // a flag wins over the file
 }
 
 const Command& sgd_command() {

@@ -16,12 +16,12 @@ struct SgdRuns {
 };
 
 /// The problem with its prior as it is written, not in the frame of problem.p.
-Problem sgd_problem(const Session& session);
+Problem sgd_problem(const Config& config);
 /// One start for each run, by sgd.init.
-std::vector<SgdState> sgd_starts(const Session& session, const Problem& problem);
+std::vector<SgdState> checked_starts(const Invocation& call, const Problem& problem);
 
 /// The flag --tau wins over sgd.steps of a file. Throws OptionError if both are flags.
-void settle_length(Session& session);
+void settle_length(Invocation& call);
 
 /// Leaves a checkpoint, also when all steps are taken; call discard_checkpoints when the result is
 /// written. Without a single output time (it was interrupted at once) `recorded` has none, either.
@@ -29,7 +29,7 @@ SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vecto
                 const std::string& label);
 
 /// What is said when the runs were interrupted.
-std::string after_interrupt(const Session& session, const SgdRuns& runs);
+std::string after_interrupt(const Config& config, const SgdRuns& runs);
 
 /// SGD and its limits from the same starts; prints, writes and returns as a command does.
 int run_comparison(Invocation& call, const std::string& label);

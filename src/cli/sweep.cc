@@ -1,4 +1,4 @@
-#include "experiments/sweep.h"
+#include "sweep/sweep.h"
 
 #include <fmt/format.h>
 
@@ -14,11 +14,11 @@ int run_sweep(Invocation& call) {
   if (call.file.empty()) {
     throw Error("sweep needs a configuration file with a table [sweep]; headflow sweep --help");
   }
-  if (call.session.output.empty()) throw Error("sweep needs --output RESULT.nc");
+  if (call.config.result.output.empty()) throw Error("sweep needs --output RESULT.nc");
   SweepJob job;
   job.file = read_sweep_file(call.file, call.flags);
-  const std::string output = job.output = job.file.base.output;
-  const int threads = job.file.base.threads;
+  const std::string output = job.output = job.file.base.result.output;
+  const int threads = job.file.base.program.threads;
   job.command_line = call.command_line;
   const SweepOutcome outcome =
       sweep_with_progress({std::move(job)}, threads, "sweep", call.quiet).front();
@@ -78,11 +78,10 @@ const Command& sweep_command() {
       "  [[sweep.axis]]\n"
       "  key = \"run.seed\"\n"
       "  range = [1, 5]\n\n"
-      "A key of a list takes an index: problem.nu[2]. [sgd] and [compare] are read from the "
-      "file.\n\n"
+      "A key of a list takes an index: problem.nu[2].\n\n"
       "example:\n"
       "  headflow sweep configs/sweep.toml --output sweep.nc\n",
-      {"problem", "point", "run", "flow", "end", "result.output", "program"},
+      {"problem", "point", "run", "flow", "end", "sgd", "compare", "result.output", "program"},
       true,
       nullptr,
       run_sweep};

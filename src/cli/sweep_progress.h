@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/sweep.h"
+#include "sweep/sweep.h"
 
 namespace headflow::cli {
 

@@ -137,11 +137,11 @@ std::vector<Row> measured_rows(std::vector<Claim> claims, int threads, bool quie
 
 int run_verify(Invocation& call) {
   const std::vector<Claim> claims =
-      select_claims(paper_claims(call.session.verify_effort), call.only);
-  if (!call.session.output.empty()) check_writable(call.session.output);
+      select_claims(paper_claims(call.config.verify.effort), call.only);
+  if (!call.config.result.output.empty()) check_writable(call.config.result.output);
   catch_interrupts();
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<Row> rows = measured_rows(claims, call.session.threads, call.quiet);
+  const std::vector<Row> rows = measured_rows(claims, call.config.program.threads, call.quiet);
   int holds = 0, corrected = 0, fails = 0, unexpected = 0;
   auto all = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
@@ -158,10 +158,10 @@ int run_verify(Invocation& call) {
                                       {"holds_as_corrected", corrected},
                                       {"fails", fails},
                                       {"not_as_expected", unexpected},
-                                      {"effort", to_string(call.session.verify_effort)},
+                                      {"effort", to_string(call.config.verify.effort)},
                                       {"seconds", seconds}};
-  if (!call.session.output.empty() && !interrupted()) {
-    write_atomically(call.session.output, out.dump(2) + '\n');
+  if (!call.config.result.output.empty() && !interrupted()) {
+    write_atomically(call.config.result.output, out.dump(2) + '\n');
   }
   if (call.json) {
     fmt::print("{}\n", out.dump(2));

@@ -35,6 +35,6 @@ void Watch::note(std::string_view text) { print_note(std::string(text), quiet_);
 
 Watched::Watched(const Invocation& call, const std::string& label)
     : watch_(std::make_shared<Watch>(label, call.quiet)),
-      context_{thread_executor(call.session.threads), watch_} {}
+      context_{thread_executor(call.config.program.threads), watch_} {}
 
 }  // namespace headflow::cli

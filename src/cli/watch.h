@@ -6,8 +6,8 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "core/observer.h"
-#include "io/progress.h"
 
 namespace headflow::cli {
 

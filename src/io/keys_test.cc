@@ -1,4 +1,4 @@
-#include "io/keys.h"
+#include "study/keys.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "io/session.h"
+#include "io/toml_config.h"
 
 namespace headflow::keys_test {
 namespace {
@@ -16,7 +16,8 @@ namespace {
 class KeysTest : public ::testing::Test {
  protected:
   std::string path = ::testing::TempDir() + "headflow_keys_" + std::to_string(::getpid()) + ".toml";
-  Session session;
+  Config config;
+  Origins origins;
 
   void TearDown() override { std::filesystem::remove(path); }
 
@@ -24,7 +25,7 @@ class KeysTest : public ::testing::Test {
   std::string read(const std::string& text) {
     std::ofstream(path) << text;
     try {
-      session.keys.read_file(path);
+      read_config(path, {}, config, origins);
     } catch (const Error& e) {
       const std::string what = e.what();
       return what.substr(what.find(".toml") + 5);
@@ -37,14 +38,14 @@ TEST_F(KeysTest, ReadsAFile) {
   EXPECT_EQ(read("[problem]\ntokens = 7\nnu = [2.0, 1]\neta = 2\nactivation = \"b-softmax\"\n"
                  "points = [[1, 2], [3, 4.5]]\n[run]\nsamples = 1e5\n[flow]\nkappa = 0.5\n"),
             "");
-  EXPECT_EQ(session.problem.tokens, 7);
-  EXPECT_EQ(session.problem.eta, 2.0);
-  EXPECT_EQ(session.problem.activation, "b-softmax");
-  EXPECT_EQ(session.problem.prior_parameters["nu"], Matrix((Matrix(1, 2) << 2, 1).finished()));
-  EXPECT_EQ(session.problem.prior_parameters["points"](1, 1), 4.5);
-  EXPECT_EQ(session.engine.samples, 100000);
-  EXPECT_EQ(session.flow.kappa, 0.5);
-  EXPECT_EQ(session.keys.origin("problem.tokens"), path + ":2");
+  EXPECT_EQ(config.problem.tokens, 7);
+  EXPECT_EQ(config.problem.eta, 2.0);
+  EXPECT_EQ(config.problem.activation, "b-softmax");
+  EXPECT_EQ(config.problem.prior_parameters["nu"], Matrix((Matrix(1, 2) << 2, 1).finished()));
+  EXPECT_EQ(config.problem.prior_parameters["points"](1, 1), 4.5);
+  EXPECT_EQ(config.run.samples, 100000);
+  EXPECT_EQ(config.flow.kappa, 0.5);
+  EXPECT_EQ(origins.of("problem.tokens"), path + ":2");
 }
 
 TEST_F(KeysTest, SaysWhatIsWrongAndWhere) {
@@ -78,7 +79,7 @@ TEST_F(KeysTest, EmptyListsAndNonFiniteNumbers) {
     }
   }
   EXPECT_NE(read("[problem]\nnu = []\n").find("empty list"), std::string::npos);
-  for (const Key& key : session.keys.all()) {
+  for (const Key& key : keys()) {
     if (key.kind != ValueKind::number) continue;
     for (const char* bad : {"nan", "inf", "-inf"}) {
       EXPECT_NE(read(fmt::format("[{}]\n{} = {}\n", key.section, key.name, bad)), "")
@@ -109,50 +110,72 @@ TEST_F(KeysTest, DeepNamesAreRefused) {
 
 TEST_F(KeysTest, FoldersAndEndlessFilesAreRefused) {
   for (const char* bad : {"/", "/dev/zero"}) {
-    EXPECT_THROW(session.keys.read_file(bad), FileError) << bad;
+    EXPECT_THROW(read_config(bad, {}, config, origins), FileError) << bad;
   }
 }
 
 TEST_F(KeysTest, FlagsAreParsedLikeFiles) {
-  for (const Key& key : session.keys.all()) {
-    if (key.name == "nu") session.keys.set_text(key, "2,1.5", "--nu");
-    if (key.name == "points") session.keys.set_text(key, "1,0;0,-1", "--points");
-    if (key.name == "covariance") session.keys.set_text(key, "[[1, 2], [3, 4]]", "--covariance");
-    if (key.name == "mean") session.keys.set_text(key, "[5, 6]", "--mean");
-    if (key.name == "samples") session.keys.set_text(key, "1e6", "--samples");
+  for (const Key& key : keys()) {
+    if (key.name == "nu") key.set(config, parse_value(key.kind, "2,1.5"));
+    if (key.name == "points") key.set(config, parse_value(key.kind, "1,0;0,-1"));
+    if (key.name == "covariance") key.set(config, parse_value(key.kind, "[[1, 2], [3, 4]]"));
+    if (key.name == "mean") key.set(config, parse_value(key.kind, "[5, 6]"));
+    if (key.name == "samples") key.set(config, parse_value(key.kind, "1e6"));
     if (key.name == "tokens") {
-      EXPECT_THROW(session.keys.set_text(key, "4x", "--tokens"), OptionError);
+      EXPECT_THROW(key.set(config, parse_value(key.kind, "4x")), OptionError);
     }
   }
-  EXPECT_EQ(session.problem.prior_parameters["nu"](0, 1), 1.5);
-  EXPECT_EQ(session.problem.prior_parameters["points"](1, 1), -1.0);
-  EXPECT_EQ(session.problem.prior_parameters["covariance"],
+  EXPECT_EQ(config.problem.prior_parameters["nu"](0, 1), 1.5);
+  EXPECT_EQ(config.problem.prior_parameters["points"](1, 1), -1.0);
+  EXPECT_EQ(config.problem.prior_parameters["covariance"],
             Matrix((Matrix(2, 2) << 1, 2, 3, 4).finished()));
-  EXPECT_EQ(session.problem.prior_parameters["mean"], Matrix((Matrix(1, 2) << 5, 6).finished()));
-  EXPECT_EQ(session.engine.samples, 1000000);
+  EXPECT_EQ(config.problem.prior_parameters["mean"], Matrix((Matrix(1, 2) << 5, 6).finished()));
+  EXPECT_EQ(config.run.samples, 1000000);
 }
 
 TEST_F(KeysTest, TheConfigurationReadsBack) {
-  ASSERT_EQ(
-      read("[problem]\nnu = [2.0, 0.1]\n[flow]\nrtol = 3e-7\n[point]\nm = [[1, 2], [3, 4]]\n"), "");
-  const std::string configuration = session.flow_configuration();
-  Session again;
-  std::ofstream(path) << configuration;
-  again.keys.read_file(path);
-  EXPECT_EQ(again.flow_configuration(), configuration);
+  const std::string whole =
+      "[problem]\nnu = [2.0, 0.1]\ntrain = [\"m\", \"b\"]\n[flow]\nrtol = 3e-7\n"
+      "init_b = [1.5, -2.0]\n[point]\nm = [[1, 2], [3, 4]]\n[compare]\n"
+      "theory = [\"flow\", \"first-order\"]\n";
+  ASSERT_EQ(read(whole), "");
+  const std::string text = config_text(config, sections());
+  std::ofstream(path) << text;
+  Config again;
+  read_config(path, {}, again, origins);
+  EXPECT_EQ(config_text(again, sections()), text);
   EXPECT_EQ(again.flow.rtol, 3e-7);
+  EXPECT_EQ(again.problem.train, (Names{"m", "b"}));
+  EXPECT_EQ(again.flow.init_blocks.at("b")(0, 1), -2.0);
+  EXPECT_EQ(again.compare.theory, (std::vector{LimitKind::flow, LimitKind::first_order}));
 }
 
-// No command has flags of both [flow] and [sgd] or [compare], which share some names.
-TEST_F(KeysTest, FlagsAreUnique) {
-  for (const std::set<std::string>& others : {std::set<std::string>{"flow"}, {"sgd", "compare"}}) {
-    std::set<std::string> flags;
-    for (const Key& key : session.keys.all()) {
-      if (others.contains(key.section)) continue;
-      EXPECT_TRUE(flags.insert(key.flag()).second) << key.flag();
-      EXPECT_FALSE(key.help.empty());
+// Every key can be read and set: what it gives is taken back, and nothing else changes.
+TEST_F(KeysTest, EveryKeyTakesBackWhatItGives) {
+  const std::string before = config_text(config, sections());
+  for (const Key& key : keys()) {
+    EXPECT_FALSE(key.help.empty()) << key.full_name();
+    const auto value = key.get(config);
+    if (!value) continue;
+    key.set(config, *value);
+    EXPECT_EQ(config_text(config, sections()), before) << key.full_name();
+    for (const std::string& choice : key.choices) {
+      Config other;
+      key.set(other, key.kind == ValueKind::names ? Value(Names{choice}) : Value(choice));
+      EXPECT_NE(value_text(*key.get(other)).find(choice), std::string::npos) << key.full_name();
+    }
+    if (!key.choices.empty() && key.section != "problem") {
+      EXPECT_THROW(key.set(config, std::string("nonsense")), OptionError) << key.full_name();
     }
   }
+}
+
+// Long flags are unambiguous everywhere.
+TEST_F(KeysTest, FlagsAreUnique) {
+  std::set<std::string> flags;
+  for (const Key& key : keys()) EXPECT_TRUE(flags.insert(key.flag()).second) << key.flag();
+  EXPECT_EQ(find_key("sgd.first_run")->flag(), "--sgd.first-run");
+  EXPECT_EQ(find_key("sgd.first_run")->short_flag(), "--first-run");
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
-#include "io/parse_numbers.h"
 #include "io/result_file.h"
 #include "model/problem.h"
+#include "study/parse_numbers.h"
 
 namespace headflow {
 namespace {
@@ -151,7 +151,7 @@ RecordedPoint read_recorded_point(const std::string& path, const std::vector<Blo
   const BlockLayout layout(blocks, sizes);
   for (const BlockLayout::Entry& e : layout.entries()) {
     if (!file.has(e.info.name)) continue;  // another activation, which has none
-    out.blocks[e.info.name] = start.read(e.info.name, dimensions_of(e.info), 1, e.size);
+    out.blocks[e.info.name] = start.read(e.info.name, e.info.dimensions(), 1, e.size);
   }
   out.p = Matrix::Identity(F, F);  // files from before p was recorded
   if (sgd || file.has("p")) out.p = start.read("p", {"feature", "feature2"}, F, F, false);

@@ -11,8 +11,10 @@
 
 #include "core/error.h"
 #include "io/netcdf_file.h"
+#include "io/recorded_start.h"
 #include "io/result_file.h"
-#include "io/session.h"
+#include "io/toml_config.h"
+#include "study/config.h"
 #include "support/problems.h"
 
 namespace headflow::recorded_point_test {
@@ -142,39 +144,41 @@ TEST_F(RecordedPointTest, TakesTheStartOfAFlow) {
   expect_complaint("flow.init_run = 2: must be 1", 2);
 }
 
-TEST_F(RecordedPointTest, ASessionTakesItAsItsPoint) {
+TEST_F(RecordedPointTest, AConfigTakesItAsItsPoint) {
   write_sgd();
-  Session session;
-  session.problem = testing::problem_options("softmax-1", "gaussian", 4, H, F);
-  session.flow.init_from = path;
-  session.flow.init_run = 2;
-  session.take_recorded_start();
-  EXPECT_EQ(session.flow.init, FlowInit::point);
-  EXPECT_EQ(session.flow.init_from, "");
-  EXPECT_EQ(*session.point.m, State(2).m);
-  EXPECT_EQ(*session.problem.p, State(2).p);
-  const Problem problem(session.problem);
-  const Point start = session.flow_start(problem);
+  Config config;
+  config.problem = testing::problem_options("softmax-1", "gaussian", 4, H, F);
+  config.flow.init_from = path;
+  config.flow.init_run = 2;
+  take_recorded_start(config);
+  EXPECT_EQ(config.flow.init, FlowInit::point);
+  EXPECT_EQ(config.flow.init_from, "");
+  EXPECT_EQ(*config.point.m, State(2).m);
+  EXPECT_EQ(*config.problem.p, State(2).p);
+  const Problem problem(config.problem);
+  const Point start = flow_start(config, problem);
   EXPECT_TRUE(start.q().isApprox(State(2).q, 1e-10));
   EXPECT_EQ(start["b"], State(2).b);
   EXPECT_EQ(start["v"][0], State(2).v);
   // The configuration needs no file.
-  const std::string configuration = session.flow_configuration();
+  const std::string configuration = config_text(config, {"problem", "run", "point", "flow"});
   EXPECT_EQ(configuration.find(path), std::string::npos);
   std::ofstream(path) << configuration;
-  Session again;
-  again.keys.read_file(path);
-  EXPECT_EQ(flatten(again.flow_start(Problem(again.problem))), flatten(start));
+  Config again;
+  Origins origins;
+  read_config(path, {}, again, origins);
+  EXPECT_EQ(flatten(flow_start(again, Problem(again.problem))), flatten(start));
 
   write_sgd();
-  session.flow.init_from = path;
-  session.problem.heads = 4;
+  config.flow.init_from = path;
+  config.problem.heads = 4;
   try {
-    session.take_recorded_start();
+    take_recorded_start(config);
     ADD_FAILURE() << "accepted";
   } catch (const OptionError& e) {
     EXPECT_EQ(e.key(), "flow.init_from");
-    EXPECT_EQ(e.rule(), "has 2 heads, but problem.heads = 4: use --heads 2 or another file");
+    EXPECT_EQ(e.rule(),
+              "has 2 heads, but problem.heads = 4: set problem.heads = 2, or take another file");
   }
 }
 
@@ -198,30 +202,31 @@ TEST_F(RecordedPointTest, AtAnyTime) {
 
 // Noise, b and v at the start, from noise and around a point; as recorded, it is the same again.
 TEST_F(RecordedPointTest, StartsAroundAPoint) {
-  Session session;
-  session.problem = testing::problem_options("softmax-1", "gaussian", 4, H, F);
-  const Problem problem(session.problem);
-  EXPECT_EQ(flatten(session.flow_start(problem)), flatten(initial_point(problem, 0.01, 1)));
-  session.flow.init = FlowInit::point;
-  session.point.m = Matrix::Ones(H, F);
-  const Point point = session.flow_start(problem);
+  Config config;
+  config.problem = testing::problem_options("softmax-1", "gaussian", 4, H, F);
+  const Problem problem(config.problem);
+  EXPECT_EQ(flatten(flow_start(config, problem)), flatten(initial_point(problem, 0.01, 1)));
+  config.flow.init = FlowInit::point;
+  config.point.m = Matrix::Ones(H, F);
+  const Point point = flow_start(config, problem);
   EXPECT_EQ(point.m, Matrix::Ones(H, F)) << "no noise around a point unless it is asked for";
-  session.flow.init_noise = 0.1;
-  session.flow.init_blocks = {{"b", Matrix::Constant(1, 1, 0.5)},
-                              {"v", Matrix::Constant(1, 1, 2.0)}};
-  const Point start = session.flow_start(problem);
+  config.flow.init_noise = 0.1;
+  config.flow.init_blocks = {{"b", Matrix::Constant(1, 1, 0.5)},
+                             {"v", Matrix::Constant(1, 1, 2.0)}};
+  const Point start = flow_start(config, problem);
   const Point noise = initial_point(problem, 0.1, 1);
   EXPECT_TRUE((start.m - point.m).isApprox(noise.m, 1e-12));
   EXPECT_TRUE((start.R - point.R).isApprox(noise.R - point.R, 1e-12));
   EXPECT_EQ(start["b"], Vector::Constant(H, 0.5));
   EXPECT_EQ(start["v"][0], 2.0);
-  session.take_recorded_start();
-  std::ofstream(path) << session.flow_configuration();
-  Session again;
-  again.keys.read_file(path);
-  EXPECT_EQ(flatten(again.flow_start(Problem(again.problem))), flatten(start));
-  session.flow.init_blocks["b"] = Matrix::Constant(1, 3, 0.5);
-  EXPECT_THROW(session.flow_start(problem), OptionError);
+  take_recorded_start(config);
+  std::ofstream(path) << config_text(config, {"problem", "run", "point", "flow"});
+  Config again;
+  Origins origins;
+  read_config(path, {}, again, origins);
+  EXPECT_EQ(flatten(flow_start(again, Problem(again.problem))), flatten(start));
+  config.flow.init_blocks["b"] = Matrix::Constant(1, 3, 0.5);
+  EXPECT_THROW(flow_start(config, problem), OptionError);
 }
 
 // Sizes that a file claims are not believed: nothing is allocated for them.

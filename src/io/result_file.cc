@@ -1,6 +1,5 @@
 #include "io/result_file.h"
 
-#include <commit.h>
 #include <fmt/chrono.h>
 
 #include <algorithm>
@@ -54,19 +53,6 @@ void write_axes(NetcdfWriter& file, const Problem& problem) {
   }
 }
 
-std::vector<std::string> dimensions_of(const BlockInfo& block) {
-  std::vector<std::string> out;
-  for (const Axis axis : block.axes) {
-    switch (axis) {
-      case Axis::head: out.emplace_back("attention_head"); break;
-      case Axis::other_head: out.emplace_back("other_head"); break;
-      case Axis::feature: out.emplace_back("feature"); break;
-      case Axis::token: out.emplace_back("token"); break;
-    }
-  }
-  return out;
-}
-
 void write_blocks(NetcdfWriter& file, const Problem& problem,
                   const std::vector<std::string>& leading, const std::vector<const Blocks*>& values,
                   const std::string& suffix) {
@@ -81,7 +67,7 @@ void write_blocks(NetcdfWriter& file, const Problem& problem,
       }
     }
     std::vector<std::string> dimensions = leading;
-    for (std::string& name : dimensions_of(e.info)) dimensions.push_back(std::move(name));
+    for (std::string& name : e.info.dimensions()) dimensions.push_back(std::move(name));
     NetcdfWriter::Attributes attributes = described(e.info.meaning);
     attributes.emplace_back("role", "parameter");
     file.variable(e.info.name + suffix, dimensions, all, attributes);
@@ -103,9 +89,6 @@ void write_provenance(NetcdfWriter& file, const std::string& title, const std::s
   file.attribute("command", provenance.command);
   if (provenance.seed) file.attribute("seed", *provenance.seed);
 }
-
-std::string program_version() { return HEADFLOW_VERSION; }
-std::string program_commit() { return HEADFLOW_COMMIT; }
 
 std::string build_identity() {
   static const std::string identity = [] {

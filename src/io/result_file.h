@@ -5,15 +5,12 @@
 
 #include "dynamics/flow.h"
 #include "io/netcdf_file.h"
+#include "study/version.h"
 
 namespace headflow {
 
 /// Version of the layout described in docs/result_format.md.
 inline constexpr int kResultFormatVersion = 3;
-
-/// "0.1.0", and the commit the program was built from ("unknown" outside of a checkout).
-std::string program_version();
-std::string program_commit();
 
 /// Version and commit; if there are uncommitted changes, also a hash of the program itself: two
 /// such builds are not the same program.
@@ -34,8 +31,6 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
 
 /// Dimensions and coordinates attention_head, other_head, feature and feature2.
 void write_axes(NetcdfWriter& file, const Problem& problem);
-/// Names of the dimensions of a block.
-std::vector<std::string> dimensions_of(const BlockInfo& block);
 /// A variable for each block of the activation, from points in the order of the leading dimensions.
 void write_blocks(NetcdfWriter& file, const Problem& problem,
                   const std::vector<std::string>& leading, const std::vector<const Blocks*>& values,

@@ -7,17 +7,12 @@
 #include <string>
 
 #include "core/error.h"
-#include "io/keys.h"
+#include "study/value.h"
 
 namespace headflow {
 
 /// Throws FileError, or Error with file and line. `text`, if not null, becomes what was read.
 toml::table parse_toml(const std::string& path, std::string* text = nullptr);
-
-/// Sets the keys of a document that was read from `path`, but for the tables `left_out`; throws
-/// Error with file and line for the first thing wrong.
-void read_keys(Keys& keys, const toml::table& document, const std::string& path,
-               const std::vector<std::string>& left_out);
 
 /// "file.toml:3"
 std::string place(const std::string& path, const toml::node& node);

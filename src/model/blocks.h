@@ -11,12 +11,19 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "core/names.h"
 #include "model/sizes.h"
 
 namespace headflow {
 
 /// What a block has one number for each of.
 enum class Axis { head, other_head, feature, token };
+/// As dimensions of results are called.
+template <>
+inline constexpr Named<Axis> kNames<Axis>[] = {{Axis::head, "attention_head"},
+                                               {Axis::other_head, "other_head"},
+                                               {Axis::feature, "feature"},
+                                               {Axis::token, "token"}};
 
 struct BlockInfo {
   std::string name;        ///< "b": the key point.b, the variable b of a result
@@ -24,6 +31,12 @@ struct BlockInfo {
   std::vector<Axis> axes;  ///< none: one number; {head}: one a head
   /// Where training starts.
   std::function<double(const Sizes&)> initial = [](const Sizes&) { return 0.0; };
+
+  std::vector<std::string> dimensions() const {
+    std::vector<std::string> out;
+    for (const Axis axis : axes) out.emplace_back(to_string(axis));
+    return out;
+  }
 };
 
 /// The blocks of an activation for given sizes, one after the other in one vector, rows first.

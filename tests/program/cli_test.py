@@ -589,7 +589,7 @@ class BadInput(CommandLine):
         start.write_text("text")
         self.rejected(*flow, says=["start.nc: is not a netCDF file"])
         self.assertEqual(run("flow", self.point, *QUICK, "--quiet", "--output", start).returncode, 0)
-        self.rejected(*flow, "--heads", 3, says=["--init-from: flow.init_from", "has 2 heads", "use --heads 2"])
+        self.rejected(*flow, "--heads", 3, says=["--init-from: flow.init_from", "has 2 heads", "set problem.heads = 2"])
         self.rejected(*flow, "--features", 3, says=["has 2 features, but problem.features = 3"])
         self.rejected(*flow, "--init-run", 2, says=["--init-run: flow.init_run = 2", "must be 1"])
         self.rejected("flow", self.point, "--init", "file", "--output", self.output, says=["flow.init_from is missing"])

@@ -68,7 +68,16 @@ class Numbers(Case):
                           ("--outputs", "9999999"), ("--kappa", "-inf"), ("--init-v", "nan"),
                           ("--init-b", "1,2,3"), ("--init-time", "3"), ("--init-run", "2"), ("--init-noise", "-1")):
             with self.subTest(flag=flag, bad=bad):
-                self.refused("flow", "--nu", "2,2", "--json", "--quiet", flag, bad)
+                self.refused("flow", "--activation", "softmax-1", "--nu", "2,2", "--json", "--quiet", flag, bad)
+
+    def test_long_flags(self):
+        short = run("sgd", "--nu", "2,2", "--dim", 50, "--batch", 20, "--tau", 0.1, "--json", "--quiet")
+        long = run("sgd", "--problem.nu=2,2", "--sgd.dim", 50, "--sgd.batch=20", "--sgd.tau", 0.1, "--json", "--quiet")
+        self.assertEqual(short.returncode, 0, short.stderr)
+        without = lambda done: [line for line in done.stdout.splitlines() if "seconds" not in line]
+        self.assertEqual(without(long), without(short))
+        self.refused("sweep", "x.toml", "--init", "noise", words="--flow.init or --sgd.init")
+        self.refused("loss", "--sgd.dim", 50, words="--sgd.dim")
 
     def test_numbers_too_large_to_compute_with(self):
         for arguments in (("loss", "--prior", "gaussian", "--nu", "1", "--mean", "1e200,0"),

@@ -117,7 +117,7 @@ class Completion(unittest.TestCase):
     def flags(self, name):
         """{flag: its line} of the help."""
         text = re.sub(r"\n {20,}", " ", self.helps[name])
-        return {m[1]: m[2] for m in re.finditer(r"^ +(?:-\w,)?(--[\w-]+)(.*)$", text, re.MULTILINE)}
+        return {m[1]: m[2] for m in re.finditer(r"^ +(?:-\w,)?(--[\w.-]+)(.*)$", text, re.MULTILINE)}
 
     def test_commands(self):
         self.assertEqual(complete(self.script, "headflow", ""), [*commands(), "--help", "--version"])
@@ -131,7 +131,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete(self.script, "headflow", "flow", "point.toml", "--act"), ["--activation"])
 
     def test_every_text_has_values_and_they_are_those_of_the_help(self):
-        cases = dict(re.findall(r"^    '([\w-]+ --[\w-]+)'\) (.*) ;;$", self.script, re.MULTILINE))
+        cases = dict(re.findall(r"^    '([\w-]+ --[\w.-]+)'\) (.*) ;;$", self.script, re.MULTILINE))
         for name in commands():
             for flag, line in self.flags(name).items():
                 if " TEXT" not in line or flag == "--only":
@@ -184,8 +184,9 @@ class Manual(unittest.TestCase):
         plain = re.sub(r"\\f.|\\&", "", page).replace("\\-", "-")
         for name, summary in commands().items():
             self.assertIn(f"\n.SS headflow {name} ", plain)
-            for flag in re.findall(r"^ +(?:-\w,)?(--[\w-]+)", run(name, "--help", cwd="/").stdout, re.MULTILINE):
-                self.assertRegex(plain, rf"\n{flag}[ \n]", f"{name} {flag}")
+            for flag in re.findall(r"^ +(?:-\w,)?--([\w.-]+)", run(name, "--help", cwd="/").stdout, re.MULTILINE):
+                short = flag.split(".")[-1]  # keys stand there by their short form, in their section
+                self.assertRegex(plain, rf"\n--{short}[ \n]", f"{name} {flag}")
         self.assertIn("https://arxiv.org/abs/2603.03993v1", plain)
         for line in page.splitlines():  # a line that troff would take for a request is one
             if line.startswith((".", "'")):

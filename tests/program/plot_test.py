@@ -182,7 +182,7 @@ class Plot(unittest.TestCase):
         self.assert_words(self.words("tasks"), "loss along the flow", "a line for each of 2 seeds", "training time", "overlaps along the flow",
                           "of 2 seeds the first", "direction = 1", "cosine of the angle", "a triangle marks the relevant token")
         some = self.words("curves", "v", "b", "converged")
-        self.assert_words(some, "scale at the end", "biases at the end", "converged")
+        self.assert_words(some, "global scale at the end", "bias of a head at the end", "converged")
         self.assertNotIn("Bayes risk", some)
         self.assert_words(self.words("grid"), "Bayes risk", "tokens", "<image")
 

@@ -206,7 +206,7 @@ class Sgd(unittest.TestCase):
                 (["--dim", 3], "features + heads = 4"), (["--batch", 0], "sgd.batch"),
                 (["--method", "exact"], "reduced"), (["--init", "file"], "law"),
                 (["--method", "direct", "--dim", 10**9], "--method reduced"),
-                (["--p", "1,0;0,1"], "--init point"), (["--m", "1,0;0,1"], "--init point"),
+                (["--p", "1,0;0,1"], "sgd.init = \"point\""), (["--m", "1,0;0,1"], "sgd.init = \"point\""),
                 (["--save-init", self.output], "another file"), (["--lr", -1], "sgd.lr")]:
             done = run("sgd", *PROBLEM, *arguments, "--output", self.output)
             self.assertEqual(done.returncode, 2, arguments)

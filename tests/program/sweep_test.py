@@ -229,7 +229,7 @@ values = [3, 4]
         self.refused(self.FLOW, "nonexistent.nc", flags=("--init-from", "nonexistent.nc"))
         self.refused(self.FLOW.replace('["flow"]', '["bayes"]'), "none of the measures starts", flags=("--init-from", "x.nc"))
         self.refused(self.FLOW, "nothing starts there", flags=("--m", "1,0;0,1"))
-        self.refused(self.FLOW, "point.m", flags=("--m", "1,0,0;0,1,0", "--init", "point"))
+        self.refused(self.FLOW, "point.m", flags=("--m", "1,0,0;0,1,0", "--flow.init", "point"))
 
     SGD = """
 [problem]
@@ -370,7 +370,7 @@ class Mistakes(Sweeps):
             self.refused(BAYES.replace(seed, wrong), part)
 
     def test_flags_beside_axes(self):
-        self.refused(BAYES, "--tokens 7", '"tokens"', flags=("--tokens", 7))
+        self.refused(BAYES, "problem.tokens = 7", '"tokens"', flags=("--tokens", 7))
 
     def test_values_of_tasks(self):
         for lines, part in [('key = "run.engine"\nvalues = ["auto", "magic"]', "magic"),

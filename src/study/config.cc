@@ -1,0 +1,67 @@
+#include "study/config.h"
+
+#include "core/error.h"
+
+namespace headflow {
+
+Point PointOptions::make(const Problem& problem) const {
+  Point out = problem.start_point();
+  if (m) out.m = *m;
+  if (R) out.R = *R;
+  for (const BlockLayout::Entry& e : problem.layout()->entries()) {
+    const auto given = blocks.find(e.info.name);
+    if (given == blocks.end()) continue;
+    const Matrix& values = given->second;
+    if (values.size() != e.size || (e.shape.size() < 2 && values.rows() != 1)) {
+      throw OptionError(
+          "point." + e.info.name, parameter_text(values),
+          e.size == 1 ? "must be one number" : fmt::format("must be a list of {} numbers", e.size));
+    }
+    out.blocks[e.info.name] = Eigen::Map<const Vector>(values.data(), values.size());
+  }
+  problem.check(out);
+  return problem.frame().enter(std::move(out));
+}
+
+void EndOptions::check() const {
+  if (!(gradient > 0)) {
+    throw OptionError("end.gradient", fmt::format("{}", gradient), "must be positive");
+  }
+}
+
+Point flow_start(const Config& config, const Problem& problem) {
+  const FlowOptions& flow = config.flow;
+  Point start =
+      flow.init == FlowInit::noise ? PointOptions().make(problem) : config.point.make(problem);
+  if (flow.noise() > 0) start = noisy(std::move(start), flow.noise(), config.run.seed);
+  for (const BlockLayout::Entry& e : problem.layout()->entries()) {
+    const auto given = flow.init_blocks.find(e.info.name);
+    if (given == flow.init_blocks.end()) continue;
+    const Matrix& values = given->second;
+    if (values.rows() != 1 || (values.cols() != 1 && values.cols() != e.size)) {
+      throw OptionError(
+          "flow.init_" + e.info.name, parameter_text(values),
+          e.size == 1 ? "must be one number" : fmt::format("must be one number, or {}", e.size));
+    }
+    for (Eigen::Index i = 0; i < e.size; ++i) {
+      start.blocks[e.info.name][i] = values(0, values.cols() == 1 ? 0 : i);
+    }
+  }
+  problem.check(start);
+  return start;
+}
+
+std::vector<SgdState> sgd_starts(const Config& config, const Problem& without_overlaps) {
+  if (config.sgd.init == SgdInit::law) {
+    if (config.problem.p) {
+      throw OptionError("problem.p", parameter_text(*config.problem.p),
+                        "is drawn with the start of SGD; give a start with sgd.init = \"point\"");
+    }
+    return Sgd::starts(without_overlaps, config.sgd, config.run.seed);
+  }
+  const Problem given = without_overlaps.with_overlaps(config.problem.p);
+  const SgdState start = state_with(given.p(), given.frame().leave(config.point.make(given)));
+  return {static_cast<std::size_t>(config.sgd.runs), start};
+}
+
+}  // namespace headflow

@@ -1,0 +1,73 @@
+#pragma once
+
+// The [sweep] table of a configuration file: what is varied, and what is measured.
+//
+//   [sweep]
+//   measure = ["end", "bayes"]
+//   [[sweep.axis]]
+//   key = "problem.heads"
+//   range = [1, 6]              # or values = [...], linspace = [a, b, n], logspace = [a, b, n]
+//   [[sweep.axis]]              # keys that vary together
+//   name = "prior"
+//   keys = ["problem.prior", "problem.nu"]
+//   values = [["flipping", 10.0], ["gaussian", 5.0]]
+//   [[sweep.axis]]              # one number of a list
+//   key = "problem.nu[2]"
+//   logspace = [0.5, 8.0, 5]
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "study/config.h"
+#include "study/value.h"
+
+namespace headflow {
+
+/// Tasks that a sweep may have.
+inline constexpr std::size_t kMostTasks = 1'000'000;
+
+/// Tables whose keys the numbers of a task depend on, and which an axis may vary.
+const std::vector<std::string>& swept_sections();
+
+/// The key that an axis names, and which of its numbers: problem.nu[2] is the second, problem.nu
+/// (0) all of it.
+struct AxisTarget {
+  std::string key;
+  std::size_t element = 0;
+};
+AxisTarget target_of(const std::string& name);
+
+struct SweepAxis {
+  std::string name;                        ///< the dimension in the result
+  std::vector<std::string> keys;           ///< that vary together
+  std::vector<std::vector<Value>> points;  ///< [index][key]
+  std::vector<double> numbers;             ///< of each index, if it is one number; else empty
+  std::vector<std::int64_t> integers;      ///< the same, of a key that takes whole numbers
+  std::vector<std::string> labels;         ///< of each index
+};
+
+/// Throws Error if an axis cannot have that name in a result with these measures.
+void check_axis_name(const std::string& name, const std::vector<std::string>& measures);
+
+struct SweepPlan {
+  std::vector<std::string> measures;
+  std::vector<SweepAxis> axes;
+
+  /// The product of the axes; the last one varies fastest.
+  std::size_t tasks() const;
+  /// Position of a task along each axis.
+  std::vector<std::size_t> position(std::size_t task) const;
+  /// The configuration of a task.
+  Config config_of(std::size_t task, const Config& base) const;
+  /// True if an axis sets this key ("problem.heads"), or one of its numbers.
+  bool varies(std::string_view key) const;
+  /// Keys of which the axes leave nothing of the file.
+  std::vector<std::string> replaced_keys() const;
+  /// "heads 3, prior flipping"
+  std::string describe(std::size_t task) const;
+  /// The table as it would be written with all values spelled out.
+  std::string toml() const;
+};
+
+}  // namespace headflow

@@ -1,0 +1,110 @@
+// How large and how long a task will be.
+
+#include <algorithm>
+#include <cmath>
+
+#include "study/measure_info.h"
+
+namespace headflow {
+namespace {
+
+// Measured on one core (docs/performance.md), seconds.
+constexpr double kSampleOfSgd = 5.5e-9;     // a coordinate of a token of a sample
+constexpr double kSampleOfEngine = 1.3e-9;  // a head at a token of a sample
+constexpr double kFactorised = 4e-5;        // a pair of heads, F = 2, tolerance 1e-4
+constexpr double kJoint = 1.2e-5;           // B-softmax: times 3^H
+constexpr double kAdaptiveSteps = 300;      // evaluations of an adaptive flow to 10^4
+
+struct Sizes {
+  double H, F, L;
+};
+
+Sizes sizes_of(const Config& c) {
+  return {static_cast<double>(c.problem.heads), static_cast<double>(c.problem.features),
+          static_cast<double>(c.problem.tokens)};
+}
+
+double evaluation_seconds(const Config& c, bool second_moment) {
+  const auto [H, F, L] = sizes_of(c);
+  const bool samples = c.run.engine == EngineName::mc || c.run.engine == EngineName::qmc ||
+                       second_moment ||
+                       (c.run.engine == EngineName::automatic && c.run.samples > 0);
+  if (samples) {
+    const double n = c.run.samples > 0 ? static_cast<double>(c.run.samples)
+                                       : static_cast<double>(kDefaultSamples);
+    return kSampleOfEngine * n * H * L;
+  }
+  const double digits = -std::log10(std::clamp(c.run.tolerance, 1e-12, 0.1));
+  const double finer = std::pow(2.0, digits - 4);
+  const Factorisation how = find_activation(c.problem.activation)->factorisation();
+  if (std::holds_alternative<JointlyNormalised>(how)) {  // an integral over H directions
+    return finer * kJoint * std::pow(3.0, std::min(H, 8.0));
+  }
+  return kFactorised * finer * H * H * F / 2;
+}
+
+double flow_seconds(const Config& c) {
+  const FlowOptions& flow = c.flow;
+  const bool fixed = flow.integrator == Scheme::euler || flow.integrator == Scheme::map;
+  const double steps =
+      fixed ? flow.time / flow.step : kAdaptiveSteps * std::max(1.0, std::log10(flow.time) - 3);
+  return (steps + flow.outputs) * evaluation_seconds(c, flow.kappa > 0);
+}
+
+double end_seconds(const Config& c) {
+  if (c.end.search == EndSearch::flow) return kAdaptiveSteps * evaluation_seconds(c, false);
+  const auto [H, F, L] = sizes_of(c);
+  const double columns = H * (F + H + 1) + 1;  // of the Hessian
+  return (1.5 * kAdaptiveSteps + 6 * columns) * evaluation_seconds(c, false);
+}
+
+double sgd_seconds(const Config& c) {
+  const auto [H, F, L] = sizes_of(c);
+  const SgdOptions& sgd = c.sgd;
+  const auto steps = static_cast<double>(sgd.total_steps());
+  const double columns =
+      sgd.method == SgdAlgorithm::direct ? 0.25 * static_cast<double>(sgd.dim) : F + 2 * H;
+  double out = kSampleOfSgd * columns * L * static_cast<double>(sgd.batch) * steps;
+  for (const LimitKind limit : c.compare.theory) {
+    const bool stepped = limit == LimitKind::map || limit == LimitKind::first_order;
+    out += (stepped ? steps : kAdaptiveSteps + sgd.outputs) *
+           evaluation_seconds(c, limit != LimitKind::flow);
+  }
+  return out;
+}
+
+}  // namespace
+
+double numbers_of(const Config& c, const std::vector<std::string>& measures) {
+  const auto [H, F, L] = sizes_of(c);
+  double out = 1;  // diverged
+  for (const std::string& measure : measures) {
+    if (measure == "end") out += 8 + H * F + 2 * H;
+    if (measure == "bayes") out += 2;
+    if (measure == "flow") out += (c.flow.outputs + 2.0) * (4 + H * F + 2 * H);
+    if (measure == "sgd") {
+      const auto theories = static_cast<double>(c.compare.theory.size());
+      out += (c.sgd.outputs + 1.0) * (3 + (1 + theories) * (2 + H * F + H * H));
+    }
+    if (measure == "phases") out += 2 + 3 * F + F * F + H * F;
+    if (measure == "pruning") out += 3 * H;
+    if (measure == "similarity") out += H * H;
+    if (measure == "attention") out += kAttentionSequences * (H * L + 1);
+  }
+  return out;
+}
+
+double expected_seconds(const Config& c, const std::vector<std::string>& measures) {
+  double out = 1e-4;
+  const auto has = [&](const char* name) { return std::ranges::count(measures, name) > 0; };
+  if (has("flow") || has("phases")) out += flow_seconds(c);
+  if (has("sgd")) out += sgd_seconds(c);
+  if (has("end") || has("pruning") || has("similarity") || has("attention")) out += end_seconds(c);
+  if (has("pruning")) {
+    out += 0.5 * c.problem.heads * (c.problem.heads + 1) * evaluation_seconds(c, false);
+  }
+  if (has("bayes")) out += c.problem.prior == "flipping" ? 0.02 : 0.005;
+  return out;
+}
+
+}  // namespace headflow

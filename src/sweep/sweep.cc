@@ -1,0 +1,216 @@
+#include "sweep/sweep.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "core/error.h"
+#include "study/measure_info.h"
+#include "study/time_left.h"
+#include "sweep/sweep_tasks.h"
+
+namespace headflow {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Sweeps = std::vector<std::unique_ptr<RunningSweep>>;
+
+constexpr std::size_t kMostNotes = 5;
+
+/// One computation, and every task that it answers.
+struct Work {
+  std::vector<std::pair<RunningSweep*, std::size_t>> tasks;
+  TaskCost cost;
+};
+
+/// Tasks that are not kept from an earlier run, the longest first; equal ones together.
+std::vector<Work> open_work(const Sweeps& sweeps, const Context& context) {
+  std::vector<Work> out;
+  std::map<Fingerprint, std::size_t> known;
+  std::map<std::string, std::size_t> groups;
+  std::size_t damaged = 0;
+  for (const auto& sweep : sweeps) {
+    if (sweep->outcome.up_to_date) continue;
+    const std::vector<std::string>& measures = sweep->job().file.plan.measures;
+    for (std::size_t i = 0; i < sweep->tasks(); ++i) {
+      if (!context.goes_on()) throw Interrupted();
+      const Config config = sweep->config_of(i);
+      const TaskStore::Loaded kept = sweep->store().load(sweep->identity(config));
+      if (kept.found == TaskStore::Found::whole) {
+        sweep->keep(kept.result);
+        continue;
+      }
+      if (kept.found == TaskStore::Found::damaged && ++damaged <= kMostNotes) {
+        context.note(
+            fmt::format("{}; the task ({}) is computed again", kept.why, sweep->describe(i)));
+      }
+      const auto [at, fresh] = known.emplace(sweep->fingerprint(i), out.size());
+      if (!fresh) {
+        ++sweep->outcome.shared;
+      } else {
+        const std::string alike =
+            fmt::format("{} {} {}", fmt::join(measures, " "), config.problem.activation,
+                        to_string(config.run.engine));
+        const std::size_t group = groups.emplace(alike, groups.size()).first->second;
+        out.push_back({{}, {group, expected_seconds(config, measures)}});
+      }
+      out[at->second].tasks.emplace_back(sweep.get(), i);
+    }
+  }
+  if (damaged > kMostNotes) {
+    context.note(fmt::format("{} more are damaged, and computed again", damaged - kMostNotes));
+  }
+  std::ranges::stable_sort(out, std::ranges::greater{},
+                           [](const Work& one) { return one.cost.seconds; });
+  return out;
+}
+
+/// Computes what is open, on all workers.
+class Crew {
+ public:
+  Crew(const Sweeps& sweeps, std::vector<Work> work, const Context& context)
+      : work_(std::move(work)),
+        left_(costs(work_), context.executor->workers()),
+        context_(context),
+        of_task_(context.serial().watched_by(std::make_shared<TaskWatch>(*this))),
+        begin_(Clock::now()) {
+    for (const auto& sweep : sweeps) {
+      kept_ += sweep->outcome.done;
+      tasks_ += sweep->outcome.tasks;
+    }
+    done_ = kept_;
+  }
+
+  void run() {
+    context_.executor->run(static_cast<std::size_t>(context_.executor->workers()),
+                           [&](std::size_t, int) { work(); });
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  /// Of a task only its end is told; asked, it reports what the others have done meanwhile.
+  class TaskWatch final : public Observer {
+   public:
+    explicit TaskWatch(Crew& crew) : crew_(crew) {}
+    Wish wish() const override { return crew_.on() ? Wish::go_on : Wish::stop_now; }
+
+   private:
+    Crew& crew_;
+  };
+
+  static std::vector<TaskCost> costs(const std::vector<Work>& work) {
+    std::vector<TaskCost> out;
+    for (const Work& one : work) out.push_back(one.cost);
+    return out;
+  }
+
+  double now() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  bool on() {
+    if (failed_ || !context_.goes_on()) return false;
+    if (now() >= next_report_) {
+      const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+      if (lock && now() >= next_report_) report();
+    }
+    return true;
+  }
+
+  /// With the mutex held.
+  void report() {
+    const double seconds = now();
+    next_report_ = seconds + 1;
+    context_.status({.fraction = static_cast<double>(done_) / static_cast<double>(tasks_),
+                     .count = static_cast<double>(done_),
+                     .total = static_cast<double>(tasks_),
+                     .before = static_cast<double>(kept_),
+                     .unit = "tasks",
+                     .what = last_,
+                     .seconds_left = left_.seconds(seconds)});
+  }
+
+  void work() {
+    while (on()) {
+      const std::size_t at = next_++;
+      if (at >= work_.size()) return;
+      const auto& [sweep, task] = work_[at].tasks.front();
+      try {
+        {
+          const std::lock_guard<std::mutex> lock(mutex_);
+          left_.start(at, now());
+        }
+        const Config config = sweep->config_of(task);
+        const TaskIdentity identity = sweep->identity(config);
+        if (identity.fingerprint() != sweep->fingerprint(task)) {
+          throw Error(fmt::format("{}: {}: the file that it starts from has changed meanwhile",
+                                  sweep->job().file.path, sweep->describe(task)));
+        }
+        const auto result = sweep->compute(task, config, of_task_);
+        if (!result) return;
+        settle(at, identity, *result);
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+        failed_ = true;
+        return;
+      }
+    }
+  }
+
+  void settle(std::size_t at, const TaskIdentity& identity, const TaskResult& result) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    left_.finish(at, now());
+    const Work& one = work_[at];
+    const RunningSweep* saved = nullptr;  // tasks of a sweep stand together
+    for (const auto& [sweep, task] : one.tasks) {
+      if (std::exchange(saved, sweep) != sweep) sweep->store().save(identity, result);
+      sweep->settle(result);
+      if (sweep->complete()) sweep->finish();
+    }
+    done_ += one.tasks.size();
+    const auto& [sweep, task] = one.tasks.front();
+    last_ = sweep->job().label + sweep->describe(task);
+    report();
+  }
+
+  std::vector<Work> work_;
+  TimeLeft left_;
+  const Context& context_;
+  Context of_task_;
+  Clock::time_point begin_;
+  std::mutex mutex_;  // of what follows, the time left, and the sweeps' results
+  std::size_t kept_ = 0, done_ = 0, tasks_ = 0;
+  std::string last_;  // about the last task done
+  std::exception_ptr failure_;
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> failed_ = false;
+  std::atomic<double> next_report_ = 0;
+};
+
+}  // namespace
+
+std::vector<SweepOutcome> run_sweeps(std::vector<SweepJob> jobs, const Context& context) {
+  std::vector<SweepOutcome> out(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) out[i].tasks = jobs[i].file.plan.tasks();
+  Sweeps sweeps;
+  try {
+    for (SweepJob& job : jobs) {
+      sweeps.push_back(std::make_unique<RunningSweep>(std::move(job), context));
+    }
+    std::vector<Work> work = open_work(sweeps, context);
+    for (const auto& sweep : sweeps) {
+      if (!sweep->outcome.up_to_date && sweep->complete()) sweep->finish();
+    }
+    Crew(sweeps, std::move(work), context).run();
+  } catch (const Interrupted&) {
+    // what is done is kept
+  }
+  for (std::size_t i = 0; i < sweeps.size(); ++i) out[i] = sweeps[i]->outcome;
+  return out;
+}
+
+}  // namespace headflow
