@@ -14,7 +14,8 @@ namespace headflow {
 #define HEADFLOW_ACTIVATIONS(X) \
   X(softmax)                    \
   X(softmax_1)                  \
-  X(b_softmax)
+  X(b_softmax)                  \
+  X(sigmoid)
 
 #define HEADFLOW_DECLARE(name) std::shared_ptr<const Activation> name();
 HEADFLOW_ACTIVATIONS(HEADFLOW_DECLARE)

@@ -45,6 +45,7 @@ factorised::Roles roles(const Problem& problem) {
       return {at(f.sink), at(f.scale)};
     }
     factorised::Roles operator()(const JointlyNormalised& f) const { return {at(f.bias), -1}; }
+    factorised::Roles operator()(const Elementwise&) const { return {}; }
   };
   return std::visit(Visitor{offset}, problem.activation().factorisation());
 }
@@ -120,6 +121,8 @@ Factorised::Factorised(const Problem& problem, const EngineOptions& options, con
       workers_(context),
       signal_(mixture(this->problem())),
       shape_{problem.L(), problem.H(), roles(problem), &signal_, &workers_, factorised::kMostWork} {
+  const Factorisation how = problem.activation().factorisation();
+  if (const auto* elementwise = std::get_if<Elementwise>(&how)) element_ = elementwise->function;
   if (!(tolerance_ >= 1e-12 && tolerance_ <= 0.1)) {
     throw OptionError("run.tolerance", fmt::format("{:g}", tolerance_),
                       "must be from 1e-12 to 0.1");
@@ -136,6 +139,7 @@ std::unique_ptr<Quadrature> Factorised::plan(const Parameters<double>& point, do
   if (!finite(laws.Q) || !finite(laws.mu)) return nullptr;
   factorised::QuadratureProblem shape = shape_;
   shape.most_work = std::min(shape_.most_work, kMostAdapting - spent_);
+  if (element_) return factorised::elementwise_quadrature(shape, element_, laws, digits);
   const auto make = joint_ ? factorised::joint_quadrature : factorised::heads_quadrature;
   return make(shape, laws, point.blocks, digits);
 }
@@ -310,6 +314,7 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
 
 void Factorised::hessian_product(const Point& point, const Point& direction, Point& out) {
   ensure_adapted(point);
+  if (!nodes_->has_tangents()) return Engine::hessian_product(point, direction, out);
   const Parameters<Dual> at = with_tangent(point, direction);
   TokenLaws<Dual> laws;
   factorised::token_laws(signal_, at, laws);

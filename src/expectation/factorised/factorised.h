@@ -13,7 +13,8 @@ namespace headflow {
 /// With 1/Z^a = (1/Gamma(a)) int_0^inf s^(a-1) e^(-s Z) ds the sum over tokens in a denominator
 /// becomes a product of independent factors, one for each token, and the expectation over L (F+H)
 /// normals becomes integrals over one or two variables of expectations over one token:
-/// heads.cc has the formulas for softmax and softmax-1, joint.cc for B-softmax.
+/// heads.cc has the formulas for softmax and softmax-1, joint.cc for B-softmax, elementwise.cc for
+/// activations that normalise nothing.
 ///
 /// Range: priors that are Gaussian mixtures (atoms included), L up to 10^6, scores of standard
 /// deviation up to some tens (one head: some hundreds); beyond, the nodes are too many, and an
@@ -73,7 +74,8 @@ class Factorised final : public Engine {
   void ensure_adapted(const Point& point);
 
   double tolerance_;
-  bool joint_;        // all heads share one normalisation
+  bool joint_;                                      // all heads share one normalisation
+  std::shared_ptr<const ElementFunction> element_;  // null unless nothing is normalised
   double spent_ = 0;  // on the plans for the point that is being adapted to
   Workers workers_;
   factorised::SignalComponents signal_;

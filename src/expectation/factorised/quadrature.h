@@ -9,6 +9,7 @@
 #include "core/dual.h"
 #include "core/workers.h"
 #include "expectation/factorised/token_laws.h"
+#include "model/factorisation.h"
 
 namespace headflow::factorised {
 
@@ -32,6 +33,8 @@ class Quadrature {
   /// With tangents: Hessian-vector products.
   virtual void evaluate(const TokenLaws<Dual>& laws, const std::vector<Dual>& blocks,
                         LossAndBars<Dual>& out) = 0;
+  /// False if the second one of these is beyond it.
+  virtual bool has_tangents() const { return true; }
   /// The largest variance of a score that the nodes do not see, because it has appeared in a
   /// direction that had none where they were placed. The loss errs by about as much.
   virtual double unseen_variance(const TokenLaws<double>& /*laws*/) const { return 0; }
@@ -66,5 +69,10 @@ std::unique_ptr<Quadrature> heads_quadrature(const QuadratureProblem& problem,
 std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
                                              const TokenLaws<double>& laws,
                                              const std::vector<double>& blocks, double digits);
+
+/// Scores that are not normalised at all (elementwise.cc).
+std::unique_ptr<Quadrature> elementwise_quadrature(
+    const QuadratureProblem& problem, const std::shared_ptr<const ElementFunction>& function,
+    const TokenLaws<double>& laws, double digits);
 
 }  // namespace headflow::factorised
