@@ -5,15 +5,18 @@
 
 #include <cmath>
 
+#include "support/effort.h"
 #include "support/problems.h"
 
 namespace headflow::growth_test {
 namespace {
 
 TEST(Growth, ClosedFormsAgainstFourthOrderDifferences) {
+  int number = 0;
   for (const int L : {2, 3, 4, 10, 40}) {
     for (const int H : {3, 4}) {
       for (const auto& [W, V] : {std::pair{2.0, 1.0}, std::pair{0.5, 3.0}}) {
+        if (testing::left_out(number++, 5)) continue;
         SCOPED_TRACE(fmt::format("L {} H {} V {} W {}", L, H, V, W));
         ProblemOptions options = testing::problem_options("softmax", "gaussian", L, H, 2);
         options.prior_parameters["nu"] = testing::row({W, V});

@@ -401,7 +401,7 @@ double largest_difference(const Placed& a, const Placed& b) {
 
 TEST(Activation, PlacementsAreSamplesOneByOne) {
   constexpr double kClose = 1e-12;  // losses and derivatives are of order 1
-  int cases = 0, noticed = 0;  // where an activation is saturated, its derivative has no sign
+  int cases = 0, noticed = 0;       // where an activation is saturated, its derivative has no sign
   for_each_case([&](const Activation& activation, const Case& c, Draw& draw) {
     for (int count = 1; count <= std::min(c.n.L, kMaxPlacements); ++count) {
       for (const bool moderate : {true, false}) {

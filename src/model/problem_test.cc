@@ -44,7 +44,7 @@ TEST(Problem, MessagesNameKeyValueAndRule) {
             "problem.nu = [-1, 2]: signal strengths must be finite and not negative");
   EXPECT_EQ(complaint("problem.activation", [](auto& o) { o.activation = "sofmax"; }),
             "problem.activation = \"sofmax\": must be one of \"softmax\", \"softmax-1\", "
-            "\"b-softmax\" (did you mean \"softmax\"?)");
+            "\"b-softmax\", \"sigmoid\" (did you mean \"softmax\"?)");
   EXPECT_EQ(complaint("problem.eta", [](auto& o) { o.eta = -1; }),
             "problem.eta = -1: must be finite and not negative");
 }

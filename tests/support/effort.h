@@ -20,6 +20,9 @@ inline Effort effort() {
 #endif
 }
 
+/// True of every n-th of the cases of a loop, which are all there is with sanitizers; of all else.
+inline bool left_out(int number, int n) { return effort() == Effort::sanitized && number % n != 0; }
+
 template <class T>
 T by_effort(T sanitized, T thin, T full) {
   switch (effort()) {

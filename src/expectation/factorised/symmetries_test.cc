@@ -33,10 +33,12 @@ Evaluation evaluate(const Problem& problem, const Point& point) {
 // A.1: on the manifold of identical heads, m_h = m~, R = r1 I + r2 11^T, b_h = b~, so is the
 // gradient.
 TEST(FactorisedSymmetries, UnspecialisedManifoldIsInvariant) {
+  int number = 0;
   for (const char* activation : testing::kAllActivations) {
     for (const char* prior : priors()) {
       for (const int L : {2, 300}) {
         for (const double r : {0.0, 0.6}) {
+          if (testing::left_out(number++, 3)) continue;
           SCOPED_TRACE(fmt::format("{} {} L {} r {}", activation, prior, L, r));
           Draw draw(static_cast<std::uint64_t>(L));
           const int H = 3, F = 2;
@@ -105,9 +107,11 @@ TEST(FactorisedSymmetries, PermutationsRotationsShifts) {
 
 // A.3: E depends on R R^T only, so that its gradient in R vanishes at R = 0; here exactly.
 TEST(FactorisedSymmetries, GradientInRVanishesAtZero) {
+  int number = 0;
   for (const char* activation : testing::kAllActivations) {
     for (const char* prior : priors()) {
       for (const double size : {0.0, 0.3, 1.5}) {
+        if (testing::left_out(number++, 2)) continue;
         SCOPED_TRACE(fmt::format("{} {} |m| {}", activation, prior, size));
         Draw draw(6);
         const Problem problem(testing::random_options(activation, prior, 6, 3, 2, draw));
