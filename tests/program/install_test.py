@@ -147,9 +147,9 @@ class Completion(unittest.TestCase):
                         self.assertRegex(line, rf"\b{word}\b")
 
     def test_values(self):
-        self.assertEqual(complete(self.script, "headflow", "flow", "--activation", "s"), ["softmax", "softmax-1"])
+        self.assertEqual(complete(self.script, "headflow", "flow", "--activation", "so"), ["softmax", "softmax-1"])
         self.assertEqual(complete(self.script, "headflow", "flow", "--activation", "=", "b"), ["b-softmax"])
-        self.assertEqual(complete(self.script, "headflow", "flow", "--activation", "="), ["softmax", "softmax-1", "b-softmax"])
+        self.assertEqual(complete(self.script, "headflow", "flow", "--activation", "="), ["softmax", "softmax-1", "b-softmax", "sigmoid"])
         self.assertEqual(complete(self.script, "headflow", "flow", "--heads", ""), [])
         self.assertIn("fig07", complete(self.script, "headflow", "reproduce", "fig0"))
         self.assertEqual(complete(self.script, "headflow", "completion", "z"), ["zsh"])
