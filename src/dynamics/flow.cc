@@ -254,6 +254,11 @@ void check_flow(const Engine& engine, const Point& start, const FlowOptions& opt
                       "has no second moments of the gradient, which flow.kappa needs; use \"mc\" "
                       "or \"qmc\"");
   }
+  // The noise of SGD moves R R^T, whatever its gradient.
+  if (options.kappa > 0 && (!engine.problem().trains("m") || !engine.problem().trains("R"))) {
+    throw OptionError("problem.train", "without m or R",
+                      "flow.kappa keeps the noise of SGD, which trains m and R together");
+  }
   if (options.sampling == Sampling::redrawn && !engine.sampled()) {
     throw OptionError("flow.sampling", in_quotes(to_string(options.sampling)),
                       fmt::format("needs an engine with samples, not {}", engine.name()));

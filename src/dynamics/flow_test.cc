@@ -188,6 +188,39 @@ TEST(Flow, TheObserverCanStopBetweenOutputsOfAStep) {
   EXPECT_EQ(trajectory.time.size(), 7u);
 }
 
+// What is frozen stays where it is, to the bit, and the rest moves; noise would move R all the
+// same.
+TEST(Flow, WhatIsFrozenStays) {
+  for (const char* frozen : {"m", "R", "b", "v"}) {
+    ProblemOptions options = testing::problem_options("softmax-1", "gaussian", 4, 2, 2);
+    options.train = {"m", "R", "b", "v"};
+    std::erase(*options.train, frozen);
+    const Problem problem(options);
+    const auto engine = make_engine(problem, engine_options(500, 1));
+    const Point start = testing::random_point(problem, 3);
+    Trajectory run;
+    FlowOptions flow = options_for(Scheme::adaptive, 2);
+    integrate_flow(*engine, start, flow, run);
+    const Point& end = run.point.back();
+    const auto check = [&](const char* name, double moved) {
+      SCOPED_TRACE(fmt::format("{} with {} frozen", name, frozen));
+      if (std::string(frozen) == name) {
+        EXPECT_LT(moved, 1e-15);
+      } else {
+        EXPECT_GT(moved, 1e-4);
+      }
+    };
+    check("m", (end.m - start.m).cwiseAbs().maxCoeff());
+    check("R", (end.R - start.R).cwiseAbs().maxCoeff());
+    check("b", (end["b"] - start["b"]).cwiseAbs().maxCoeff());
+    check("v", std::abs(end["v"][0] - start["v"][0]));
+    flow.kappa = 0.1;
+    if (frozen[0] == 'm' || frozen[0] == 'R') {
+      EXPECT_THROW(integrate_flow(*engine, start, flow, run), OptionError);
+    }
+  }
+}
+
 TEST(Flow, WhatDoesNotFitIsRefused) {
   FlowOptions options = options_for(Scheme::euler, 10);
   const Problem problem = small_problem();
