@@ -51,7 +51,11 @@ def draw_row(axes, data, title, run=0, note=True):
 def draw_note(axes, data):
     """How far SGD is from each theory, below the row."""
     runs = data.sizes["run"]
-    of = {name: [f"{data.attrs[f'{name}_{key}']:.2g}" for key in ("rms_m", "largest_m", "rms_q", "largest_q")]
+    def deviation(key, name):
+        """An attribute until format version 3."""
+        return float(data[key].sel(theory=name)) if key in data else data.attrs[f"{name}_{key}"]
+
+    of = {name: [f"{deviation(key, name):.2g}" for key in ("rms_m", "largest_m", "rms_q", "largest_q")]
           for name in map(str, data.theory.values)}
     if len(of) == 1:
         said = [f"SGD − {name}:  $m$ rms {m}, largest {m2};  $q$ rms {q}, largest {q2}" for name, (m, m2, q, q2) in of.items()]

@@ -2,7 +2,7 @@
 
 import xarray
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 # Until version 2 the dimension of heads was `head`, which xarray takes for its method Dataset.head.
 RENAMED = {"head": "attention_head", "head2": "other_head"}
 

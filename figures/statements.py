@@ -51,7 +51,7 @@ def prediction(row):
     out = f"<b>{relation(row['relation'])} {number(value(row, 'predicted'))}</b>"
     if row["relation"] == "=" and value(row, "slack") > value(row, "error"):
         out += f"<br><small>slack {number(value(row, 'slack'), 2)}</small>"
-    if "printed" in row:
+    if row.get("printed") is not None:
         out += f"<br><small>printed: {relation(row['printed_relation'])} {number(value(row, 'printed'))}</small>"
     if row.get("smallest_wrong") is not None:
         out += f"<br><small>{'rejects' if row.get('rejects_wrong', True) else 'does not reject'} {number(value(row, 'smallest_wrong'), 3)}</small>"

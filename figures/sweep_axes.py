@@ -8,7 +8,7 @@ import numpy as np
 from style import literal
 
 LETTERS = {"problem.heads": "heads $H$", "problem.tokens": "tokens $L$", "problem.features": "features $F$",
-           "problem.nu": r"$\nu$", "problem.eta": r"$\eta$", "sgd.dim": "dimension $D$", "removed": "heads removed"}
+           "problem.nu": r"$\nu$", "problem.eta": r"$\eta$", "sgd.dim": "dimension $D$", "removed": "heads removed", "heads removed": "heads removed"}
 MOST_LINES = 8
 GRID = 4  # two axes of numbers, both this long or longer, make a map
 

@@ -34,39 +34,43 @@ std::vector<PruningStep> prune(const Problem& problem, const Point& point,
     const Point left = with_heads(point, kept);
     const auto engine = make_engine(fewer, options, {&left, false}, context);
     Evaluation e;
+    PruningStep out;
+    out.error_kind = engine->error_kind();
     if (!engine->sampled()) {
       engine->evaluate(left, {}, e);
-      return std::pair(e.loss, e.loss_error);
+      out.loss = e.loss;
+      out.error = e.loss_error;
+      return out;
     }
     // Heads lose too little on the samples that they were trained on.
-    double loss = 0, variance = 0;
+    double variance = 0;
     for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
       engine->refresh(kFreshDraws + draw);
       engine->evaluate(left, {}, e);
-      loss += e.loss / kDraws;
+      out.loss += e.loss / kDraws;
       variance += e.loss_error * e.loss_error / (kDraws * kDraws);
     }
-    return std::pair(loss, std::sqrt(variance));
+    out.error = std::sqrt(variance);
+    return out;
   };
   std::vector<int> kept(static_cast<std::size_t>(problem.H()));
   std::iota(kept.begin(), kept.end(), 0);
-  std::vector<PruningStep> steps(1);
-  std::tie(steps[0].loss, steps[0].error) = loss_of(kept);
+  std::vector<PruningStep> steps = {loss_of(kept)};
   while (kept.size() > 1) {
     PruningStep best;
     best.loss = std::numeric_limits<double>::infinity();
-    best.instead.assign(static_cast<std::size_t>(problem.H()),
-                        std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> instead(static_cast<std::size_t>(problem.H()),
+                                std::numeric_limits<double>::quiet_NaN());
     for (const int h : kept) {
       std::vector<int> without = kept;
       std::erase(without, h);
-      const auto [loss, error] = loss_of(without);
-      best.instead[static_cast<std::size_t>(h)] = loss;
-      if (loss >= best.loss) continue;
+      const PruningStep left = loss_of(without);
+      instead[static_cast<std::size_t>(h)] = left.loss;
+      if (left.loss >= best.loss) continue;
+      best = left;
       best.removed = h;
-      best.loss = loss;
-      best.error = error;
     }
+    best.instead = std::move(instead);
     std::erase(kept, best.removed);
     steps.push_back(best);
   }

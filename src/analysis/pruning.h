@@ -11,8 +11,9 @@
 namespace headflow {
 
 struct PruningStep {
-  int removed = -1;             ///< number of the head in the full model; -1: none yet
-  double loss = 0, error = 0;   ///< of the heads left
+  int removed = -1;            ///< number of the head in the full model; -1: none yet
+  double loss = 0, error = 0;  ///< of the heads left
+  ErrorKind error_kind = ErrorKind::refinement;
   std::vector<double> instead;  ///< losses had another head been removed, by head; NaN: not there
 };
 

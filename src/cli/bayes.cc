@@ -1,63 +1,44 @@
-#include "theory/bayes.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "cli/command.h"
-#include "cli/json.h"
+#include "cli/show.h"
 #include "cli/watch.h"
-#include "core/error.h"
-#include "expectation/check_engine.h"
+#include "io/atomic_file.h"
+#include "study/compute.h"
 
 namespace headflow::cli {
 namespace {
 
+void print_text(const Dataset& result, int tokens) {
+  const double risk = result.number("risk"), error = result.error("risk");
+  const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(error + 1e-13))), 3, 12);
+  const std::string method = result.text("method");
+  fmt::print("Bayes risk     {:.{}f} +- {:.2g}  ({})\n", risk, digits, error,
+             result.text("error_kind"));
+  fmt::print("uniform guess  {:.{}f}\n", 1.0 - 1.0 / tokens, digits);
+  fmt::print("{}, {} {}, {:.3f} s\n", method, result.count("nodes"),
+             method.starts_with("sampling") ? "tokens" : "nodes", result.real("seconds"));
+  if (!result.flag("tolerance_met")) {
+    fmt::print("the tolerance of {:g} was not reached\n", result.real("tolerance"));
+  }
+}
+
 int run_bayes(Invocation& call) {
-  const Config& config = call.config;
-  const Problem problem(config.problem);
-  check_engine(problem, config.run);
-  print_notes(problem, call.quiet);
+  if (!call.config.result.output.empty()) check_writable(call.config.result.output);
   for (const char* key : {"run.engine", "run.samples", "run.randomisations"}) {
     if (!call.origins.flag(key)) continue;
     print_note(fmt::format("{} is not used: the Bayes risk has methods of its own", key),
                call.quiet);
   }
-  const auto begin = std::chrono::steady_clock::now();
-  const BayesRisk result = [&] {
+  Dataset result = [&] {
     const Elapsed elapsed(Progress::detect(call.quiet), "bayes: working");
-    return bayes_risk(problem, {.tolerance = config.run.tolerance, .seed = config.run.seed},
-                      Watched(call, "bayes"));
+    return compute_bayes(call.config, Watched(call, "bayes"));
   }();
-  if (!std::isfinite(result.risk)) {
-    throw Error("the Bayes risk is not finite: the numbers of [problem] are too large for doubles");
-  }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-
-  if (call.json) {
-    const nlohmann::ordered_json out = {{"risk", result.risk},
-                                        {"risk_error", result.error},
-                                        {"error_kind", to_string(result.error_kind)},
-                                        {"method", result.method},
-                                        {"tolerance", config.run.tolerance},
-                                        {"tolerance_met", result.tolerance_met},
-                                        {"seconds", seconds}};
-    fmt::print("{}\n", json_text(out));
-    return kSuccess;
-  }
-  const int digits =
-      std::clamp(static_cast<int>(std::ceil(-std::log10(result.error + 1e-13))), 3, 12);
-  fmt::print("Bayes risk     {:.{}f} +- {:.2g}  ({})\n", result.risk, digits, result.error,
-             to_string(result.error_kind));
-  fmt::print("uniform guess  {:.{}f}\n", 1.0 - 1.0 / problem.L(), digits);
-  fmt::print("{}, {} {}, {:.3f} s\n", result.method, result.nodes,
-             result.method.starts_with("sampling") ? "tokens" : "nodes", seconds);
-  if (!result.tolerance_met) {
-    fmt::print("the tolerance of {:g} was not reached\n", config.run.tolerance);
-  }
+  put_out(call, result);
+  if (!call.json) print_text(result, call.config.problem.tokens);
   return kSuccess;
 }
 
@@ -77,7 +58,7 @@ const Command& bayes_command() {
       "  tokens = 4\n"
       "  features = 2\n"
       "  nu = [2.0, 2.0]\n",
-      {"problem", "run", "program"},
+      {"problem", "run", "result.output", "program"},
       true,
       nullptr,
       run_bayes};

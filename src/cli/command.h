@@ -110,12 +110,6 @@ void note_unused_point(const Invocation& call);
 /// Prints a remark, if there is one, to standard error unless quiet.
 void print_note(const std::string& note, bool quiet);
 
-/// Prints remarks on the problem to standard error unless quiet.
-void print_notes(const Problem& problem, bool quiet);
-
-/// Says so if samples were asked for and the engine takes none.
-void note_unused_samples(const Engine& engine, const Invocation& call);
-
 /// Set by Ctrl-C, SIGTERM and SIGHUP after catch_interrupts: computations stop within a second and
 /// keep what they have. Before it, or at the second Ctrl-C, the program ends at once.
 bool interrupted();
@@ -124,8 +118,5 @@ void stop_at_once_when_interrupted();
 /// False a moment after `interrupted`, so that a computation
 /// that stops by itself can still say where it is.
 bool computations_go_on();
-
-/// The heads' rows of m, the norms of R's, b and v, as text on standard output.
-void print_point(const Problem& problem, const Point& in_frame);
 
 }  // namespace headflow::cli

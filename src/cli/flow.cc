@@ -1,105 +1,38 @@
-#include "dynamics/flow.h"
-
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 
 #include "cli/command.h"
-#include "cli/json.h"
+#include "cli/show.h"
 #include "cli/watch.h"
-#include "core/error.h"
-#include "expectation/check_engine.h"
-#include "io/atomic_file.h"
-#include "io/result_file.h"
+#include "study/compute.h"
 
 namespace headflow::cli {
 namespace {
 
-FlowSummary follow_flow(const Invocation& call, const Problem& problem, const Point& start,
-                        std::unique_ptr<Engine>& engine, Trajectory& trajectory) {
-  const Config& config = call.config;
-  const Watched context(call, "flow");
-  engine = make_flow_engine(problem, config.run, config.flow, start, context);
-  note_unused_samples(*engine, call);
-  if (!call.quiet && !engine->reason().empty()) {
-    fmt::print(stderr, "auto took {}\n", engine->reason());
-  }
-  return integrate_flow(*engine, start, config.flow, trajectory, context);
-}
-
 int run_flow(Invocation& call) {
-  Config& config = call.config;
-  config.flow.check();
-  if (config.result.output.empty() && !call.json) {
-    throw Error("flow: nothing to do with the result; give --output FILE.nc or --json");
-  }
-  if (!config.result.output.empty()) check_writable(config.result.output);
+  call.config.flow.check();
+  require_use_of_result(call);
   settle_start(call);
-  const Problem problem(config.problem);
-  const Point start = flow_start(config, problem);
-  check_engine(problem, config.run);
-  print_notes(problem, call.quiet);
-  std::unique_ptr<Engine> engine;
-  Trajectory trajectory;
-  const FlowSummary summary = follow_flow(call, problem, start, engine, trajectory);
-  if (!config.result.output.empty()) {
-    write_flow_result(config.result.output, *engine, trajectory, summary,
-                      {config_text(config, {"problem", "run", "point", "flow"}), call.command_line,
-                       config.run.seed});
-  }
-  if (call.json) {
-    const Point end = problem.frame().leave(trajectory.point.back());
-    const nlohmann::ordered_json out = {{"outcome", to_string(summary.outcome)},
-                                        {"message", summary.message},
-                                        {"time", trajectory.time.back()},
-                                        {"loss", trajectory.loss.back()},
-                                        {"loss_error", trajectory.loss_error.back()},
-                                        {"gradient_norm", trajectory.gradient_norm.back()},
-                                        {"gradient_error", trajectory.gradient_error.back()},
-                                        {"point", to_json(end)},
-                                        {"steps", summary.steps},
-                                        {"evaluations", summary.evaluations},
-                                        {"engine", engine->name()},
-                                        {"engine_reason", engine->reason()},
-                                        {"error_kind", to_string(engine->error_kind())},
-                                        {"samples", engine->samples()},
-                                        {"seed", config.run.seed},
-                                        {"seconds", summary.seconds},
-                                        {"output", config.result.output}};
-    fmt::print("{}\n", json_text(out));
-  }
+  Dataset result = compute_flow(call.config, Watched(call, "flow"));
+  note_unused_samples(result, call);
+  put_out(call, result, "time");
+  const std::string outcome = result.text("outcome");
   if (!call.quiet) {
-    fmt::print(stderr, "{}\nloss {:.6f} +- {:.2g} at tau = {:g}\n", summary.brief(),
-               trajectory.loss.back(), trajectory.loss_error.back(), trajectory.time.back());
-    if (!config.result.output.empty()) fmt::print(stderr, "wrote {}\n", config.result.output);
+    const Dataset end = result.last("time");
+    fmt::print(stderr, "{}: {} ({} steps, {} evaluations, {:.2f} s)\n", outcome,
+               result.text("outcome_message"), result.count("steps"), result.count("evaluations"),
+               result.real("seconds"));
+    fmt::print(stderr, "loss {:.6f} +- {:.2g} at tau = {:g}\n", end.number("loss"),
+               end.error("loss"), end.number("time"));
+    const std::string& output = call.config.result.output;
+    if (!output.empty()) fmt::print(stderr, "wrote {}\n", output);
   }
-  if (summary.outcome == FlowOutcome::diverged) return kDiverged;
-  if (summary.outcome == FlowOutcome::interrupted) return kInterrupted;
-  return kSuccess;
+  if (outcome == to_string(FlowOutcome::diverged)) return kDiverged;
+  return outcome == to_string(FlowOutcome::interrupted) ? kInterrupted : kSuccess;
 }
 
 }  // namespace
-
-void note_unused_samples(const Engine& engine, const Invocation& call) {
-  const auto given = [&](const char* key) { return call.origins.flag(key); };
-  const auto unused = [&](const char* key, const std::string& why) {
-    if (given(key)) print_note(fmt::format("{} is not used: {}", key, why), call.quiet);
-  };
-  const std::string name(engine.name());
-  if (engine.sampled() && engine.reason().empty()) {
-    unused("run.tolerance", "the engine " + name + " takes run.samples");
-  }
-  if (name != "qmc" && name != "factorised+qmc") {
-    unused("run.randomisations", "the engine is " + name);
-  }
-  if (!engine.sampled()) unused("run.precision", "the engine is " + name);
-  if (call.quiet || call.config.run.samples == 0 || engine.sampled()) return;
-  fmt::print(stderr,
-             "headflow: note: run.samples is not used: the engine {} plans its nodes from "
-             "run.tolerance\n",
-             engine.name());
-}
 
 const Command& flow_command() {
   static const Command command{

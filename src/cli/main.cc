@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "io/toml_config.h"
+#include "study/version.h"
 
 namespace headflow::cli {
 
@@ -267,10 +268,6 @@ std::vector<FlagInfo> flags_of(const Command& command) {
     out.push_back(std::move(info));
   }
   return out;
-}
-
-void print_notes(const Problem& problem, bool quiet) {
-  for (const std::string& note : problem.notes()) print_note(note, quiet);
 }
 
 }  // namespace headflow::cli

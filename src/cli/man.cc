@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "cli/command.h"
-#include "io/result_file.h"
+#include "study/version.h"
 
 namespace headflow::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/command.h"
-#include "cli/json.h"
 #include "cli/python.h"
 #include "cli/sweep_progress.h"
 #include "core/error.h"

@@ -1,37 +1,27 @@
 #pragma once
 
-// SGD with progress, checkpoints and interrupts: for the commands sgd, compare and paper.
+// What the commands sgd and compare have in common: checkpoints, and words on interrupts.
+
+#include <optional>
 
 #include "cli/command.h"
-#include "io/sgd_file.h"
+#include "study/compute.h"
 
 namespace headflow::cli {
 
-struct SgdRuns {
-  std::vector<std::int64_t> output_steps;
-  std::vector<std::vector<SgdRecord>> recorded;  ///< [run][output]
-  PopulationLoss population;
-  SgdSummary summary;
-  std::int64_t step = 0;  ///< that the same command would go on from
-};
+/// The flag --tau wins over sgd.steps of a file; flags of [point] without sgd.init = "point" are
+/// refused. Throws Error.
+void settle_sgd(Invocation& call);
 
-/// The problem with its prior as it is written, not in the frame of problem.p.
-Problem sgd_problem(const Config& config);
-/// One start for each run, by sgd.init.
-std::vector<SgdState> checked_starts(const Invocation& call, const Problem& problem);
+using ComputeRuns = Dataset (*)(const Config&, const Context&, SgdStore*);
 
-/// The flag --tau wins over sgd.steps of a file. Throws OptionError if both are flags.
-void settle_length(Invocation& call);
+/// Computes with checkpoints beside result.output, on from where an earlier process was, if it has
+/// left one that is whole. Nothing, after a word, if it was interrupted in the first step.
+std::optional<Dataset> run_with_store(const Invocation& call, const std::string& label,
+                                      ComputeRuns compute);
 
-/// Leaves a checkpoint, also when all steps are taken; call discard_checkpoints when the result is
-/// written. Without a single output time (it was interrupted at once) `recorded` has none, either.
-SgdRuns run_sgd(const Invocation& call, const Problem& problem, const std::vector<SgdState>& starts,
-                const std::string& label);
-
-/// What is said when the runs were interrupted.
-std::string after_interrupt(const Config& config, const SgdRuns& runs);
-
-/// SGD and its limits from the same starts; prints, writes and returns as a command does.
-int run_comparison(Invocation& call, const std::string& label);
+/// Says what follows from an interrupt, or removes the checkpoints of a result that is written;
+/// the exit code.
+int sgd_exit(const Invocation& call, const Dataset& result);
 
 }  // namespace headflow::cli

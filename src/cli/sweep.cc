@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "cli/json.h"
 #include "cli/sweep_progress.h"
 #include "core/error.h"
+#include "io/result_json.h"
 
 namespace headflow::cli {
 namespace {
@@ -24,11 +24,15 @@ int run_sweep(Invocation& call) {
       sweep_with_progress({std::move(job)}, threads, "sweep", call.quiet).front();
   const bool whole = outcome.done == outcome.tasks;
   if (call.json) {
-    const nlohmann::ordered_json out = {{"tasks", outcome.tasks},
-                                        {"done", outcome.done},
-                                        {"kept", outcome.kept},
-                                        {"diverged", outcome.diverged},
-                                        {"output", whole ? output : ""}};
+    Dataset out{"headflow-sweep-outcome", "headflow: outcome of a sweep", {}, {}, {}};
+    out.provenance.command = call.command_line;
+    for (const auto& [name, count] : {std::pair{"tasks", outcome.tasks},
+                                      {"done", outcome.done},
+                                      {"kept", outcome.kept},
+                                      {"diverged", outcome.diverged}}) {
+      out.set(name, static_cast<std::int64_t>(count));
+    }
+    out.set("output", whole ? output : "");
     fmt::print("{}\n", json_text(out));
   }
   if (!call.quiet) {

@@ -12,44 +12,14 @@
 #include <thread>
 
 #include "cli/command.h"
-#include "cli/json.h"
 #include "cli/watch.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
-#include "verify/claim.h"
+#include "io/result_json.h"
+#include "study/compute.h"
 
 namespace headflow::cli {
 namespace {
-
-const char* symbol(Relation relation) {
-  switch (relation) {
-    case Relation::equals: return "=";
-    case Relation::at_most: return "<=";
-    case Relation::at_least: return ">=";
-  }
-  return "";
-}
-
-nlohmann::ordered_json row_json(const Row& row) {
-  nlohmann::ordered_json out = {{"id", row.id},
-                                {"statement", row.statement},
-                                {"setting", row.setting},
-                                {"relation", symbol(row.predicted.relation)},
-                                {"predicted", row.predicted.value},
-                                {"measured", row.measured},
-                                {"error", row.error},
-                                {"error_kind", to_string(row.error_kind)},
-                                {"slack", row.slack},
-                                {"smallest_wrong", row.smallest_wrong.value_or(NAN)},
-                                {"rejects_wrong", row.rejects_wrong()},
-                                {"verdict", to_string(row.verdict())},
-                                {"expected", to_string(row.expected())}};
-  if (row.printed) {
-    out["printed"] = row.printed->value;
-    out["printed_relation"] = symbol(row.printed->relation);
-  }
-  return out;
-}
 
 /// How close a row is to failing: 1 is the limit.
 double strain(const Row& row) {
@@ -73,9 +43,9 @@ void print_statement(const std::vector<const Row*>& rows) {
     return std::pair(!a->as_expected(), strain(*a)) < std::pair(!b->as_expected(), strain(*b));
   });
   std::string predicted =
-      fmt::format("{} {}", symbol(worst.predicted.relation), number(worst.predicted.value));
+      fmt::format("{} {}", to_string(worst.predicted.relation), number(worst.predicted.value));
   if (worst.printed) {
-    predicted += fmt::format(" (printed {} {})", symbol(worst.printed->relation),
+    predicted += fmt::format(" (printed {} {})", to_string(worst.printed->relation),
                              number(worst.printed->value));
   }
   if (worst.slack > worst.error && worst.predicted.relation == Relation::equals) {
@@ -142,29 +112,16 @@ int run_verify(Invocation& call) {
   catch_interrupts();
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<Row> rows = measured_rows(claims, call.config.program.threads, call.quiet);
-  int holds = 0, corrected = 0, fails = 0, unexpected = 0;
-  auto all = nlohmann::ordered_json::array();
-  for (const Row& row : rows) {
-    holds += row.verdict() == Verdict::holds;
-    corrected += row.verdict() == Verdict::corrected;
-    fails += row.verdict() == Verdict::fails;
-    unexpected += !row.as_expected();
-    all.push_back(row_json(row));
-  }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const nlohmann::ordered_json out = {{"rows", all},
-                                      {"holds", holds},
-                                      {"holds_as_corrected", corrected},
-                                      {"fails", fails},
-                                      {"not_as_expected", unexpected},
-                                      {"effort", to_string(call.config.verify.effort)},
-                                      {"seconds", seconds}};
+  Dataset result = statements_dataset(rows, call.config.verify.effort, seconds);
+  result.provenance.command = call.command_line;
+  const std::int64_t unexpected = result.count("not_as_expected");
   if (!call.config.result.output.empty() && !interrupted()) {
-    write_atomically(call.config.result.output, out.dump(2) + '\n');
+    write_atomically(call.config.result.output, json_text(result) + '\n');
   }
   if (call.json) {
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(result));
   } else {
     // Settings of one statement together, in order of appearance.
     std::vector<std::vector<const Row*>> statements;
@@ -179,8 +136,8 @@ int run_verify(Invocation& call) {
       }
     }
     for (const auto& rows_of : statements) print_statement(rows_of);
-    fmt::print("\n{} rows: {} hold, {} hold as corrected, {} fail; {}\n", rows.size(), holds,
-               corrected, fails,
+    fmt::print("\n{} rows: {} hold, {} hold as corrected, {} fail; {}\n", rows.size(),
+               result.count("holds"), result.count("holds_as_corrected"), result.count("fails"),
                unexpected == 0 ? "all as expected" : fmt::format("{} NOT AS EXPECTED", unexpected));
   }
   if (interrupted()) {

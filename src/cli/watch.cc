@@ -33,6 +33,8 @@ void Watch::status(const Status& now) {
 
 void Watch::note(std::string_view text) { print_note(std::string(text), quiet_); }
 
+void Watch::warn(std::string_view text) { fmt::print(stderr, "headflow: warning: {}\n", text); }
+
 Watched::Watched(const Invocation& call, const std::string& label)
     : watch_(std::make_shared<Watch>(label, call.quiet)),
       context_{thread_executor(call.config.program.threads), watch_} {}

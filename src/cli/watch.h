@@ -20,6 +20,7 @@ class Watch final : public Observer {
   Wish wish() const override;
   void status(const Status& now) override;
   void note(std::string_view text) override;
+  void warn(std::string_view text) override;
   /// Removes the bar.
   void finish() { progress_.finish(); }
 

@@ -24,6 +24,10 @@ struct Context {
   }
   /// The same observer on one thread: for work that is a block of other work.
   Context serial() const { return {serial_executor(), observer}; }
+  /// The same, for a part of the work that has a name.
+  Context labelled(const std::string& label) const {
+    return observer ? watched_by(std::make_shared<Labelled>(observer, label)) : *this;
+  }
   Context watched_by(std::shared_ptr<Observer> other) const { return {executor, std::move(other)}; }
 
   /// To be asked between steps; false: keep what there is, and stop.
@@ -37,6 +41,9 @@ struct Context {
   }
   void note(std::string_view text) const {
     if (observer) observer->note(text);
+  }
+  void warn(std::string_view text) const {
+    if (observer) observer->warn(text);
   }
 };
 

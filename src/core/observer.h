@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -36,6 +38,8 @@ class Observer {
   virtual void status(const Status& /*now*/) {}
   /// Something that a user should know, and that is no error.
   virtual void note(std::string_view /*text*/) {}
+  /// Something that a user must know: what was damaged, and what is done instead.
+  virtual void warn(std::string_view text) { note(text); }
 };
 
 /// Stops at the end of a step when a condition holds.
@@ -46,6 +50,25 @@ class StopWhen final : public Observer {
 
  private:
   std::function<bool()> condition_;
+};
+
+/// Says which part of a computation it is whose steps another observer is told of.
+class Labelled final : public Observer {
+ public:
+  Labelled(std::shared_ptr<Observer> told, std::string label)
+      : told_(std::move(told)), label_(std::move(label)) {}
+  Wish wish() const override { return told_->wish(); }
+  void status(const Status& now) override {
+    Status labelled = now;
+    if (labelled.what.empty()) labelled.what = label_;
+    told_->status(labelled);
+  }
+  void note(std::string_view text) override { told_->note(text); }
+  void warn(std::string_view text) override { told_->warn(text); }
+
+ private:
+  std::shared_ptr<Observer> told_;
+  std::string label_;
 };
 
 }  // namespace headflow

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "core/error.h"
+#include "core/random.h"
 
 namespace headflow {
 

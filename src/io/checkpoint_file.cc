@@ -9,7 +9,8 @@
 #include "core/checksum.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
-#include "io/result_file.h"
+#include "io/netcdf_file.h"
+#include "io/result_header.h"
 
 namespace headflow {
 namespace {
@@ -241,6 +242,30 @@ void discard_checkpoints(const std::string& result_path) {
     if (is_checkpoint(path)) fs::remove(path, ignored);
     remove_leftovers(path);
   }
+}
+
+CheckpointStore::CheckpointStore(std::string result_path, std::string configuration, double seconds,
+                                 std::function<void(const Sgd&)> start)
+    : result_path_(std::move(result_path)),
+      configuration_(std::move(configuration)),
+      seconds_(seconds),
+      start_(std::move(start)),
+      lock_(link_target(checkpoint_path(result_path_)) + ".lock", result_path_,
+            FileLock::AtEnd::remove) {}
+
+std::optional<SgdStore::Found> CheckpointStore::load(const Context& context) {
+  FoundCheckpoint found = read_checkpoint(result_path_, configuration_);
+  if (!found.trouble.empty()) context.warn(found.trouble);
+  if (!found.checkpoint) return std::nullopt;
+  return Found{std::move(*found.checkpoint), std::move(found.path)};
+}
+
+void CheckpointStore::started(const Sgd& runs) {
+  if (start_) start_(runs);
+}
+
+void CheckpointStore::save(const SgdCheckpoint& checkpoint) {
+  write_checkpoint(result_path_, checkpoint, configuration_);
 }
 
 }  // namespace headflow

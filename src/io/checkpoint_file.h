@@ -7,7 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "sgd/sgd.h"
+#include "io/file_lock.h"
+#include "sgd/runs.h"
 
 namespace headflow {
 
@@ -31,5 +32,24 @@ FoundCheckpoint read_checkpoint(const std::string& result_path, const std::strin
 
 /// Removes the checkpoints of a result, and nothing that is not one.
 void discard_checkpoints(const std::string& result_path);
+
+/// Checkpoints beside a result, for one process at a time. Throws Error if another one is at work.
+class CheckpointStore final : public SgdStore {
+ public:
+  /// `start` is called once, when the start is recorded.
+  CheckpointStore(std::string result_path, std::string configuration, double seconds,
+                  std::function<void(const Sgd&)> start = {});
+
+  std::optional<Found> load(const Context& context) override;
+  void started(const Sgd& runs) override;
+  void save(const SgdCheckpoint& checkpoint) override;
+  double seconds() const override { return seconds_; }
+
+ private:
+  std::string result_path_, configuration_;
+  double seconds_;
+  std::function<void(const Sgd&)> start_;
+  FileLock lock_;
+};
 
 }  // namespace headflow

@@ -11,7 +11,8 @@
 
 #include "core/error.h"
 #include "io/recorded_point.h"
-#include "io/sgd_file.h"
+#include "io/result_file.h"
+#include "study/compute.h"
 #include "support/effort.h"
 #include "support/problems.h"
 
@@ -125,8 +126,11 @@ TEST_F(CheckpointTest, FilesOfTheUserAreNotTouched) {
 
 // Bytes of a result file that carry no values may change; those that do are noticed.
 TEST_F(CheckpointTest, ADamagedStartIsRefused) {
-  write_sgd_result(result, problem, options, options.output_steps(), states[1].recorded, {},
-                   {"interrupted", 2, 0.0}, {"a = 1\n", "", 1});
+  SgdRuns runs;
+  runs.recorded = states[1].recorded;
+  runs.output_steps = options.output_steps();
+  runs.output_steps.resize(runs.recorded.front().size());
+  write_result(result, sgd_dataset(problem, options, runs));
   const std::vector<BlockInfo> blocks = problem.activation().blocks();
   const RecordedPoint good = read_recorded_point(result, blocks, 2);
   EXPECT_TRUE(good.verified);

@@ -99,15 +99,6 @@ void NetcdfWriter::variable(const std::string& name, const std::vector<std::stri
 }
 
 void NetcdfWriter::variable(const std::string& name, const std::vector<std::string>& dimensions,
-                            const std::vector<int>& values, const Attributes& attributes) {
-  const int variable = define(name, dimensions, NC_INT, attributes);
-  require(nc_put_var_int(id_, variable, values.data()));
-  Checksum sum = begin_checksum(name, shape_of(id_, variable));
-  sum.add(std::vector<double>(values.begin(), values.end()));
-  checksums_[name] = sum.value();
-}
-
-void NetcdfWriter::variable(const std::string& name, const std::vector<std::string>& dimensions,
                             const std::vector<std::int64_t>& values, const Attributes& attributes) {
   const std::vector<long long> numbers(values.begin(), values.end());
   const int variable = define(name, dimensions, NC_INT64, attributes);
@@ -131,12 +122,12 @@ void NetcdfWriter::variable(const std::string& name, const std::vector<std::stri
 void NetcdfWriter::whole_variable(const std::string& name,
                                   const std::vector<std::string>& dimensions,
                                   const std::vector<double>& values, const Attributes& attributes) {
-  constexpr int fill = NC_FILL_INT;
-  std::vector<int> numbers;
-  for (const double x : values) numbers.push_back(std::isnan(x) ? fill : static_cast<int>(x));
-  const int id = define(name, dimensions, NC_INT, attributes);
+  constexpr long long fill = NC_FILL_INT64;
+  std::vector<long long> numbers;
+  for (const double x : values) numbers.push_back(std::isnan(x) ? fill : std::llround(x));
+  const int id = define(name, dimensions, NC_INT64, attributes);
   if (std::ranges::count(numbers, fill) > 0) require(nc_def_var_fill(id_, id, NC_FILL, &fill));
-  require(nc_put_var_int(id_, id, numbers.data()));
+  require(nc_put_var_longlong(id_, id, numbers.data()));
   Checksum sum = begin_checksum(name, shape_of(id_, id));
   sum.add(std::vector<double>(numbers.begin(), numbers.end()));
   checksums_[name] = sum.value();

@@ -26,13 +26,11 @@ class NetcdfWriter {
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<double>& values, const Attributes& attributes);
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
-                const std::vector<int>& values, const Attributes& attributes);
-  void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<std::int64_t>& values, const Attributes& attributes);
 
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<std::string>& values, const Attributes& attributes);
-  /// Whole numbers, as 32-bit integers; NaN is unknown. If any is, the variable has a _FillValue.
+  /// Whole numbers, as 64-bit integers; NaN is unknown. If any is, the variable has a _FillValue.
   void whole_variable(const std::string& name, const std::vector<std::string>& dimensions,
                       const std::vector<double>& values, const Attributes& attributes);
 

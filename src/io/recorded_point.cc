@@ -6,7 +6,8 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
-#include "io/result_file.h"
+#include "io/netcdf_file.h"
+#include "io/result_header.h"
 #include "model/problem.h"
 #include "study/parse_numbers.h"
 

@@ -14,6 +14,7 @@
 #include "io/recorded_start.h"
 #include "io/result_file.h"
 #include "io/toml_config.h"
+#include "study/compute.h"
 #include "study/config.h"
 #include "support/problems.h"
 
@@ -133,7 +134,7 @@ TEST_F(RecordedPointTest, TakesTheStartOfAFlow) {
   FlowOptions flow;
   flow.time = 1;
   const FlowSummary summary = integrate_flow(*engine, start, flow, trajectory);
-  write_flow_result(path, *engine, trajectory, summary, {});
+  write_result(path, flow_dataset(*engine, trajectory, summary));
   const RecordedPoint got = read_recorded_point(path, blocks(), 1);
   EXPECT_EQ(got.p, State(1).p);
   EXPECT_EQ(got.R, start.R);  // R itself: no root is needed

@@ -9,7 +9,12 @@
 #include "analysis/pruning.h"
 #include "core/error.h"
 #include "sgd/limit.h"
+#include "sgd/runs.h"
+#include "study/keys.h"
 #include "study/measure_info.h"
+#include "study/overlaps.h"
+#include "study/settings.h"
+#include "study/sweep_plan.h"
 #include "theory/bayes.h"
 
 namespace headflow {
@@ -37,54 +42,21 @@ class Task {
       : config_(config), problem_(config.problem), context_(context) {}
 
   void measure(const std::string& name);
-  std::vector<Quantity> take() {
+  Dataset take() {
     if (trained_) {
-      add_whole("diverged", "1 if training diverged: what follows from its end is unknown", {}, {},
-                {diverged_ ? 1.0 : 0.0});
+      out_.add("diverged", "1 if training diverged: what follows from its end is unknown",
+               diverged_ ? 1.0 : 0.0)
+          .whole_numbers();
     }
+    out_.provenance = {config_text(config_, swept_sections()), "", config_.run.seed};
     return std::move(out_);
   }
 
  private:
-  static std::size_t size(Eigen::Index n) { return static_cast<std::size_t>(n); }
-  std::size_t H() const { return static_cast<std::size_t>(problem_.H()); }
-  std::size_t F() const { return static_cast<std::size_t>(problem_.F()); }
-
-  void add(const std::string& name, const std::string& long_name, double value) {
-    out_.push_back({name, long_name, {}, {}, {value}});
-  }
-  void add_whole(const std::string& name, const std::string& long_name,
-                 std::vector<std::string> dimensions, std::vector<std::size_t> shape,
-                 std::vector<double> values) {
-    add(name, long_name, std::move(dimensions), std::move(shape), std::move(values));
-    out_.back().whole = true;
-  }
-  void add(const std::string& name, const std::string& long_name,
-           std::vector<std::string> dimensions, std::vector<std::size_t> shape,
-           std::vector<double> values) {
-    out_.push_back({name, long_name, std::move(dimensions), std::move(shape), std::move(values)});
-  }
-  /// Each block of the activation, at one point or along a run.
-  void add_blocks(const std::vector<const Blocks*>& points, const std::string& suffix,
-                  const std::string& where) {
-    for (const BlockLayout::Entry& e : problem_.layout()->entries()) {
-      std::vector<std::string> dimensions = e.info.dimensions();
-      std::vector<std::size_t> shape(e.shape.begin(), e.shape.end());
-      if (!suffix.empty()) {
-        dimensions.insert(dimensions.begin(), "time");
-        shape.insert(shape.begin(), points.size());
-      }
-      std::vector<double> values;
-      for (const Blocks* one : points) {
-        const double* from = one->data() + e.offset;
-        values.insert(values.end(), from, from + e.size);
-      }
-      add(e.info.name + suffix, e.info.meaning + where, dimensions, shape, values);
-    }
-  }
-  static std::vector<double> flat(const Matrix& matrix) {
-    return {matrix.data(), matrix.data() + matrix.size()};
-  }
+  Dimension heads() const { return {"attention_head", static_cast<std::size_t>(problem_.H())}; }
+  Dimension others() const { return {"other_head", heads().size}; }
+  Dimension features() const { return {"feature", static_cast<std::size_t>(problem_.F())}; }
+  Dimension directions() const { return {"direction", features().size}; }
 
   const End& end() {
     if (!end_) end_ = config_.end.search == EndSearch::flow ? end_of_flow() : end_by_newton();
@@ -99,6 +71,7 @@ class Task {
       const Point start = flow_start(config_, problem_);
       const auto engine = make_flow_engine(problem_, config_.run, config_.flow, start, context_);
       trajectory_.emplace();
+      trajectory_kind_ = engine->error_kind();
       follow(*engine, start, config_.flow, *trajectory_);
     }
     return *trajectory_;
@@ -128,17 +101,14 @@ class Task {
   const Context& context_;
   std::optional<End> end_;
   std::optional<Trajectory> trajectory_;
+  ErrorKind trajectory_kind_ = ErrorKind::refinement;
   bool trained_ = false, diverged_ = false;
-  std::vector<Quantity> out_;
+  Dataset out_{"headflow-measures", "headflow: measures", {}, {}, {}};
 };
 
 End Task::end_by_newton() const {
-  FixedPointOptions options;
-  options.gradient = config_.end.gradient;
-  options.rtol = config_.flow.rtol;
-  options.atol = config_.flow.atol;
-  const FixedPoint found =
-      find_fixed_point(problem_, config_.run, flow_start(config_, problem_), options, context_);
+  const FixedPoint found = find_fixed_point(problem_, config_.run, flow_start(config_, problem_),
+                                            fixed_point_options(config_), context_);
   return {found.point,
           found.loss,
           found.loss_error,
@@ -190,19 +160,15 @@ End Task::end_of_flow() const {
 
 void Task::end_measure() {
   const End& found = end();
-  add("loss", "loss at the end of training", found.loss);
-  add("loss_error", fmt::format("error of the loss: {}", to_string(found.error_kind)), found.error);
-  add("gradient_norm", "norm of the gradient at the end", found.gradient_norm);
-  add_whole("converged", "1 if the gradient is below end.gradient", {}, {},
-            {found.converged ? 1.0 : 0.0});
-  add_whole("index", "negative eigenvalues of the Hessian at the end", {}, {}, {found.index});
-  add("end_time", "training time of the flow", found.time);
-  const Point point = problem_.frame().leave(found.point);
-  add("m", "overlaps of the heads with the hidden directions at the end",
-      {"attention_head", "feature"}, {H(), F()}, flat(point.m));
-  add_blocks({&point.blocks}, "", " at the end");
-  add("R_norm", "norm of a head's part orthogonal to the hidden directions at the end",
-      {"attention_head"}, {H()}, flat(point.R.rowwise().norm()));
+  out_.add("loss", "loss at the end of training", found.loss)
+      .with_errors({found.error}, found.error_kind);
+  out_.add("gradient_norm", "norm of the gradient at the end", found.gradient_norm);
+  out_.add("converged", "1 if the gradient is below end.gradient", found.converged ? 1.0 : 0.0)
+      .whole_numbers();
+  out_.add("index", "negative eigenvalues of the Hessian at the end", found.index).whole_numbers();
+  out_.add("end_time", "training time of the flow", found.time);
+  add_point(out_, problem_, {{Part::m, Part::blocks, Part::R_norm}, "", "", " at the end"},
+            found.point);
 }
 
 std::vector<SgdState> Task::sgd_starts(const Problem& problem) const {
@@ -215,104 +181,77 @@ std::vector<SgdState> Task::sgd_starts(const Problem& problem) const {
 
 void Task::sgd_measure() {
   const Problem problem = problem_.with_overlaps({});  // they are part of the start
-  const auto starts = sgd_starts(problem);
-  Sgd sgd(problem, config_.sgd, config_.run.seed, starts, context_);
-  while (!sgd.finished()) {
-    if (!sgd.advance() || !context_.goes_on()) throw Stopped();
-  }
+  const SgdRuns runs = run_sgd(problem, config_.sgd, config_.run, sgd_starts(problem), context_);
+  if (runs.outcome == SgdOutcome::interrupted) throw Stopped();
   trained_ = true;
-  diverged_ = diverged_ || sgd.diverged();
-  const std::vector<SgdRecord>& records = sgd.recorded().front();
-  std::vector<std::int64_t> steps = sgd.output_steps();
-  steps.resize(records.size());
-  std::vector<double> times, batch, batch_error, m, q;
-  const auto append = [](std::vector<double>& to, const Matrix& from) {
-    to.insert(to.end(), from.data(), from.data() + from.size());
-  };
+  diverged_ = diverged_ || runs.outcome == SgdOutcome::diverged;
+  const std::vector<SgdRecord>& records = runs.recorded.front();
+  const Dimension time{"time", records.size()};
+  std::vector<double> times, batch, batch_error;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    times.push_back(config_.sgd.lr * static_cast<double>(steps[i]));
+    times.push_back(config_.sgd.lr * static_cast<double>(runs.output_steps[i]));
     batch.push_back(records[i].loss.mean);
     batch_error.push_back(records[i].loss.error);
-    append(m, records[i].state.m());
-    append(q, records[i].state.q());
   }
-  const std::size_t n = records.size();
-  add("tau", "training time", {"time"}, {n}, times);
-  add("sgd_loss_t", "loss of a batch of SGD", {"time"}, {n}, batch);
-  add("sgd_loss_t_error", "its standard error", {"time"}, {n}, batch_error);
-  add("sgd_m_t", "overlaps with the hidden directions, SGD", {"time", "attention_head", "feature"},
-      {n, H(), F()}, m);
-  add("sgd_q_t", "overlaps of heads, SGD", {"time", "attention_head", "other_head"}, {n, H(), H()},
-      q);
+  out_.add("tau", "training time", {time}, times);
+  out_.add("sgd_loss_t", "loss of a batch of SGD", {time}, batch)
+      .with_errors(batch_error, ErrorKind::replicas);
+  add_overlaps(out_, problem, {time}, {{Part::m, Part::q}, "sgd_", "_t", ", of SGD"},
+               [&](std::size_t i) { return overlaps_of(records[i].state); });
   for (const LimitKind kind : checked_limits(config_.compare.theory)) {
     const std::string name(to_string(kind));
-    const Limit limit = make_limit(problem, config_.run, config_.sgd, records.front().state, steps,
-                                   {kind, config_.compare.rtol, config_.compare.atol}, context_);
+    const Limit limit =
+        make_limit(problem, config_.run, config_.sgd, records.front().state, runs.output_steps,
+                   {kind, config_.compare.rtol, config_.compare.atol}, context_);
     Trajectory run;
     follow(*limit.engine, limit.start, limit.flow, run);
-    m.clear();
-    q.clear();
-    for (const Point& point : run.point) {
-      append(m, limit.problem.frame().leave(point).m);
-      append(q, point.q());
-    }
-    const std::size_t k = run.time.size();
-    const std::string end = kind == LimitKind::flow ? "" : "_" + name;
-    add("loss_t" + end, "loss along the " + name + " from the same start", {"time"}, {k}, run.loss);
-    add("loss_t_error" + end, "its error", {"time"}, {k}, run.loss_error);
-    add("m_t" + end, "overlaps with the hidden directions, " + name,
-        {"time", "attention_head", "feature"}, {k, H(), F()}, m);
-    add("q_t" + end, "overlaps of heads, " + name, {"time", "attention_head", "other_head"},
-        {k, H(), H()}, q);
+    const Dimension along{"time", run.time.size()};
+    const std::string end = "_t" + (kind == LimitKind::flow ? "" : "_" + name);
+    Quantity& loss = out_.add("loss" + end, "loss along the " + name + " from the same start",
+                              {along}, run.loss);
+    loss.with_errors(run.loss_error, limit.engine->error_kind());
+    if (kind != LimitKind::flow) loss.error_name = "loss_t_error_" + name;
+    add_points(out_, limit.problem, along, {{Part::m, Part::q}, "", end, ", " + name}, run.point);
   }
 }
 
 void Task::flow_measure() {
   const Trajectory& run = trajectory();
-  const std::size_t n = run.time.size();
-  std::vector<double> m, r;
-  std::vector<const Blocks*> blocks;
-  for (const Point& point : run.point) {
-    const Point user = problem_.frame().leave(point);
-    m.insert(m.end(), user.m.data(), user.m.data() + user.m.size());
-    blocks.push_back(&point.blocks);
-    const Vector norms = point.R.rowwise().norm();
-    r.insert(r.end(), norms.begin(), norms.end());
-  }
-  add("tau", "training time", {"time"}, {n}, run.time);
-  add("loss_t", "loss along the flow", {"time"}, {n}, run.loss);
-  add("loss_t_error", "its error", {"time"}, {n}, run.loss_error);
-  add("m_t", "overlaps along the flow", {"time", "attention_head", "feature"}, {n, H(), F()}, m);
-  add_blocks(blocks, "_t", " along the flow");
-  add("R_norm_t", "norms of the orthogonal parts along the flow", {"time", "attention_head"},
-      {n, H()}, r);
+  const Dimension time{"time", run.time.size()};
+  out_.add("tau", "training time", {time}, run.time);
+  out_.add("loss_t", "loss along the flow", {time}, run.loss)
+      .with_errors(run.loss_error, trajectory_kind_);
+  add_points(out_, problem_, time,
+             {{Part::m, Part::blocks, Part::R_norm}, "", "_t", " along the flow"}, run.point);
 }
 
 void Task::phases_measure() {
   const Trajectory& run = trajectory();
-  const Matrix directions = principal_directions(problem_);
-  std::vector<double> variance;
-  for (const auto& s : directions.colwise()) {
+  const Matrix vectors = principal_directions(problem_);
+  std::vector<double> variance, crossings, signs;
+  for (const auto& s : vectors.colwise()) {
     variance.push_back(s.dot(problem_.prior().covariance() * s));
+    crossings.push_back(excursions(run, s, 0.3));
   }
-  add("variance", "eigenvalues of Cov theta", {"direction"}, {F()}, variance);
-  add("directions", "its eigenvectors", {"direction", "feature"}, {F(), F()},
-      flat(directions.transpose()));
-  add("flow_gradient", "norm of the gradient at the end of the flow", run.gradient_norm.back());
-  add("tau_u", "time at which the heads' mean along E theta is half its largest",
-      mean_growth_time(run, problem_.prior().mean()));
-  add("tau_s",
-      "time at which the heads' spread along an eigenvector of Cov theta is half its largest",
-      {"direction"}, {F()}, specialisation_times(run, directions));
-  std::vector<double> crossings, signs;
-  for (const auto& s : directions.colwise()) crossings.push_back(excursions(run, s, 0.3));
-  for (const std::vector<int>& of_head : sign_patterns(run.point.back(), directions)) {
+  for (const std::vector<int>& of_head : sign_patterns(run.point.back(), vectors)) {
     signs.insert(signs.end(), of_head.begin(), of_head.end());
   }
-  add_whole("excursions", "heads that change sides along an eigenvector (beyond 0.3)",
-            {"direction"}, {F()}, crossings);
-  add_whole("signs", "sign of a head along an eigenvector at the end of the flow",
-            {"attention_head", "direction"}, {H(), F()}, signs);
+  out_.add("variance", "eigenvalues of Cov theta", {directions()}, variance);
+  out_.add("directions", "its eigenvectors", {directions(), features()},
+           flattened(vectors.transpose()));
+  out_.add("flow_gradient", "norm of the gradient at the end of the flow",
+           run.gradient_norm.back());
+  out_.add("tau_u", "time at which the heads' mean along E theta is half its largest",
+           mean_growth_time(run, problem_.prior().mean()));
+  out_.add("tau_s",
+           "time at which the heads' spread along an eigenvector of Cov theta is half its largest",
+           {directions()}, specialisation_times(run, vectors));
+  out_.add("excursions", "heads that change sides along an eigenvector (beyond 0.3)",
+           {directions()}, crossings)
+      .whole_numbers();
+  out_.add("signs", "sign of a head along an eigenvector at the end of the flow",
+           {heads(), directions()}, signs)
+      .whole_numbers();
 }
 
 void Task::pruning_measure() {
@@ -323,33 +262,36 @@ void Task::pruning_measure() {
     error.push_back(step.error);
     removed.push_back(step.removed + 1);
   }
-  add("pruned_loss", "loss after greedily removing 0, 1, ... heads", {"removed"}, {H()}, loss);
-  add("pruned_loss_error", "its error", {"removed"}, {H()}, error);
-  add_whole("removed_head", "number of the head that is removed; 0: none", {"removed"}, {H()},
-            removed);
+  const Dimension along{"removed", steps.size()};
+  out_.add("pruned_loss", "loss after greedily removing 0, 1, ... heads", {along}, loss)
+      .with_errors(error, steps.front().error_kind);
+  out_.add("removed_head", "number of the head that is removed; 0: none", {along}, removed)
+      .whole_numbers();
 }
 
 void Task::attention_measure() {
-  const auto L = static_cast<std::size_t>(problem_.L());
+  const Dimension tokens{"token", static_cast<std::size_t>(problem_.L())},
+      sequences{"sequence", kAttentionSequences};
   std::vector<double> maps, relevant;
   for (const AttentionMap& map :
        attention_maps(problem_, end().point, kAttentionSequences, config_.run.seed)) {
     maps.insert(maps.end(), map.attention.data(), map.attention.data() + map.attention.size());
     relevant.push_back(map.relevant + 1);
   }
-  add("attention", "attention of each head on each token", {"sequence", "attention_head", "token"},
-      {kAttentionSequences, H(), L}, maps);
-  add_whole("relevant", "number of the relevant token", {"sequence"}, {kAttentionSequences},
-            relevant);
+  out_.add("attention", "attention of each head on each token", {sequences, heads(), tokens}, maps);
+  out_.add("relevant", "number of the relevant token", {sequences}, relevant).whole_numbers();
 }
 
 void Task::measure(const std::string& name) {
-  const std::size_t first = out_.size();
+  const std::size_t first = out_.quantities.size();
   measure_one(name);
   // Of training that diverged there are the numbers on the way, and no end.
   if (!diverged_ || name == "bayes" || name == "flow" || name == "sgd") return;
-  for (std::size_t i = first; i < out_.size(); ++i) {
-    if (out_[i].name != "converged") std::ranges::fill(out_[i].values, std::nan(""));
+  for (std::size_t i = first; i < out_.quantities.size(); ++i) {
+    Quantity& q = out_.quantities[i];
+    if (q.name == "converged") continue;
+    std::ranges::fill(q.values, std::nan(""));
+    std::ranges::fill(q.errors, std::nan(""));
   }
 }
 
@@ -360,9 +302,7 @@ void Task::measure_one(const std::string& name) {
     const BayesRisk risk = bayes_risk(
         problem_, {.tolerance = std::max(config_.run.tolerance, 1e-9), .seed = config_.run.seed},
         context_);
-    add("bayes", "Bayes risk", risk.risk);
-    add("bayes_error", fmt::format("error of the risk: {}", to_string(risk.error_kind)),
-        risk.error);
+    out_.add("bayes", "Bayes risk", risk.risk).with_errors({risk.error}, risk.error_kind);
   } else if (name == "flow") {
     flow_measure();
   } else if (name == "sgd") {
@@ -375,8 +315,8 @@ void Task::measure_one(const std::string& name) {
     const Matrix q = end().point.q();
     const Vector norm = q.diagonal().cwiseSqrt();
     const Matrix cosine = (q.array() / (norm * norm.transpose()).array()).matrix();
-    add("similarity", "cosine of the angle between two heads at the end",
-        {"attention_head", "other_head"}, {H(), H()}, flat(cosine));
+    out_.add("similarity", "cosine of the angle between two heads at the end", {heads(), others()},
+             flattened(cosine));
   } else if (name == "attention") {
     attention_measure();
   }
@@ -384,9 +324,8 @@ void Task::measure_one(const std::string& name) {
 
 }  // namespace
 
-std::optional<std::vector<Quantity>> measure_task(const Config& config,
-                                                  const std::vector<std::string>& measures,
-                                                  const Context& context) {
+std::optional<Dataset> measure_task(const Config& config, const std::vector<std::string>& measures,
+                                    const Context& context) {
   try {
     Task task(config, context);
     for (const std::string& name : measures) task.measure(name);

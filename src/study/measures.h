@@ -1,6 +1,6 @@
 #pragma once
 
-// What a task of a sweep can measure. Each measure gives named arrays; the sweep puts those of all
+// What a task of a sweep can measure. Each measure gives quantities; the sweep puts those of all
 // tasks together.
 
 #include <optional>
@@ -9,16 +9,9 @@
 
 #include "core/context.h"
 #include "study/config.h"
+#include "study/dataset.h"
 
 namespace headflow {
-
-struct Quantity {
-  std::string name, long_name;
-  std::vector<std::string> dimensions;  ///< its own: attention_head, feature, time, ...
-  std::vector<std::size_t> shape;
-  std::vector<double> values;  ///< rows first; NaN: unknown
-  bool whole = false;          ///< the values are whole numbers, or unknown
-};
 
 /// Measures by name:
 ///   end         where training ends (E^infinity), by end.search: fixed_point.h, or the flow until
@@ -31,8 +24,7 @@ struct Quantity {
 ///   similarity  cosines between heads at the end
 ///   attention   attention maps of five sequences at the end
 /// Nothing if stopped.
-std::optional<std::vector<Quantity>> measure_task(const Config& config,
-                                                  const std::vector<std::string>& measures,
-                                                  const Context& context);
+std::optional<Dataset> measure_task(const Config& config, const std::vector<std::string>& measures,
+                                    const Context& context);
 
 }  // namespace headflow

@@ -28,7 +28,7 @@ void small(Config& config) {
 }
 
 std::vector<Quantity> measured(const Config& config, const std::string& measure) {
-  return *measure_task(config, {measure}, {});
+  return measure_task(config, {measure}, {})->quantities;
 }
 
 // Names are known before anything runs: axes are checked against them.
@@ -41,10 +41,13 @@ TEST(Measures, GiveWhatTheySay) {
     double numbers = 0;
     for (const Quantity& q : measured(config, measure)) {
       EXPECT_EQ(std::ranges::count(known, q.name), 1) << measure << " " << q.name;
-      for (const std::string& dimension : q.dimensions) {
-        EXPECT_EQ(std::ranges::count(known, dimension), 1) << measure << " " << dimension;
+      for (const Dimension& d : q.dimensions) {
+        EXPECT_EQ(std::ranges::count(known, d.name), 1) << measure << " " << d.name;
       }
-      numbers += static_cast<double>(q.values.size());
+      if (!q.errors.empty()) {
+        EXPECT_EQ(std::ranges::count(known, q.name_of_errors()), 1) << measure << " " << q.name;
+      }
+      numbers += static_cast<double>(q.values.size() + q.errors.size());
     }
     EXPECT_LE(numbers, numbers_of(config, {measure})) << measure;
     EXPECT_GE(numbers, 0.4 * numbers_of(config, {measure})) << measure;

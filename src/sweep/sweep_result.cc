@@ -3,38 +3,44 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "core/error.h"
+#include "io/result_file.h"
+#include "study/overlaps.h"
 
 namespace headflow {
 namespace {
 
-/// Arrays of all tasks as one, padded with NaN where a task's is smaller.
+/// A quantity of all tasks, padded with NaN where a task's is smaller: dimensions are its own.
 struct Assembled {
-  std::string name;
-  std::vector<std::string> long_names;  // in general one
-  std::vector<std::string> dimensions;
-  bool whole = false;
-  std::vector<std::size_t> shape;
-  std::vector<double> values;
-
-  std::size_t block() const {
-    return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
-  }
+  Quantity q;
+  std::vector<std::string> meanings;  // in general one
+  bool has_errors = false;
 };
 
-void copy_block(const Quantity& from, Assembled& to, std::size_t task) {
-  const std::size_t block = to.block();
-  for (std::size_t i = 0; i < from.values.size(); ++i) {
+/// Numbers of a task, to their place among those of all.
+void copy_block(const std::vector<double>& from, const Dimensions& own, std::vector<double>& to,
+                const Dimensions& common, std::size_t task) {
+  const std::size_t block = size_of(common);
+  for (std::size_t i = 0; i < from.size(); ++i) {
     std::size_t rest = i, place = 0, stride = 1;
-    for (std::size_t d = from.shape.size(); d-- > 0;) {
-      place += rest % from.shape[d] * stride;
-      rest /= from.shape[d];
-      stride *= to.shape[d];
+    for (std::size_t d = own.size(); d-- > 0;) {
+      place += rest % own[d].size * stride;
+      rest /= own[d].size;
+      stride *= common[d].size;
     }
-    to.values[task * block + place] = from.values[i];
+    to[task * block + place] = from[i];
   }
+}
+
+template <class T>
+void add_once(std::vector<T>& all, const T& one) {
+  if (std::ranges::count(all, one) == 0) all.push_back(one);
+}
+
+bool alike(const Quantity& a, const Quantity& b) {
+  const auto same = [](const Dimension& x, const Dimension& y) { return x.name == y.name; };
+  return a.whole == b.whole && std::ranges::equal(a.dimensions, b.dimensions, same);
 }
 
 std::vector<Assembled> assemble(std::size_t tasks, const TaskLoader& load) {
@@ -43,104 +49,79 @@ std::vector<Assembled> assemble(std::size_t tasks, const TaskLoader& load) {
   std::map<std::string, std::size_t> where;
   for (std::size_t t = 0; t < tasks; ++t) {
     for (const Quantity& q : load(t).quantities) {
-      for (std::size_t d = 0; d < q.shape.size(); ++d) {
-        std::size_t& n = largest[q.dimensions[d]];
-        n = std::max(n, q.shape[d]);
+      for (const Dimension& d : q.dimensions) {
+        std::size_t& n = largest[d.name];
+        n = std::max(n, d.size);
       }
       const auto [at, fresh] = where.emplace(q.name, out.size());
-      if (fresh) out.push_back({q.name, {}, q.dimensions, q.whole, {}, {}});
+      if (fresh) {
+        out.push_back({q, {}, false});
+        out.back().q.error_kinds.clear();
+      }
       Assembled& array = out[at->second];
-      if (array.dimensions != q.dimensions || array.whole != q.whole) {
+      if (!alike(array.q, q)) {
         throw Error(fmt::format("tasks give {} in different shapes", q.name));
       }
-      if (std::ranges::count(array.long_names, q.long_name) == 0) {
-        array.long_names.push_back(q.long_name);
-      }
+      add_once(array.meanings, q.meaning);
+      for (const ErrorKind kind : q.error_kinds) add_once(array.q.error_kinds, kind);
+      array.has_errors = array.has_errors || !q.errors.empty();
     }
   }
   for (Assembled& array : out) {
-    for (const std::string& dimension : array.dimensions) {
-      array.shape.push_back(largest[dimension]);
-    }
-    array.values.assign(tasks * array.block(), std::nan(""));
+    Quantity& q = array.q;
+    for (Dimension& d : q.dimensions) d.size = largest[d.name];
+    q.meaning = fmt::format("{}", fmt::join(array.meanings, "; or: "));
+    q.values.assign(tasks * q.size(), std::nan(""));
+    q.errors.clear();
+    if (array.has_errors) q.errors = q.values;
   }
   for (std::size_t t = 0; t < tasks; ++t) {
-    for (const Quantity& q : load(t).quantities) copy_block(q, out[where.at(q.name)], t);
+    for (const Quantity& q : load(t).quantities) {
+      Quantity& all = out[where.at(q.name)].q;
+      copy_block(q.values, q.dimensions, all.values, all.dimensions, t);
+      copy_block(q.errors, q.dimensions, all.errors, all.dimensions, t);
+    }
   }
   return out;
 }
 
-/// The output times, if they are the same for all tasks.
-std::vector<double> common_times(const std::vector<Assembled>& arrays) {
-  for (const Assembled& array : arrays) {
-    if (array.name != "tau" || array.dimensions != std::vector<std::string>{"time"}) continue;
-    const std::size_t n = array.block();
-    for (std::size_t i = 0; i < array.values.size(); ++i) {
-      if (!(array.values[i] == array.values[i % n])) return {};
+/// The output times as a coordinate, if they are the same for all tasks.
+void add_common_times(Dataset& out, const std::vector<Assembled>& arrays) {
+  for (const auto& [q, meanings, has_errors] : arrays) {
+    if (q.name != "tau" || q.dimensions.size() != 1 || q.dimensions[0].name != "time") continue;
+    const std::size_t n = q.size();
+    for (std::size_t i = 0; i < q.values.size(); ++i) {
+      if (!(q.values[i] == q.values[i % n])) return;
     }
-    return {array.values.begin(), array.values.begin() + static_cast<std::ptrdiff_t>(n)};
-  }
-  return {};
-}
-
-void write_axis(NetcdfWriter& file, const SweepAxis& axis) {
-  file.dimension(axis.name, axis.points.size());
-  const NetcdfWriter::Attributes keys = {
-      {"long_name", fmt::format("{}", fmt::join(axis.keys, ", "))}};
-  if (!axis.integers.empty()) {
-    file.variable(axis.name, {axis.name}, axis.integers, keys);
-  } else if (!axis.numbers.empty()) {
-    file.variable(axis.name, {axis.name}, axis.numbers, keys);
-  } else {
-    file.variable(axis.name, {axis.name}, axis.labels, keys);
+    add_time(out, {q.values.begin(), q.values.begin() + static_cast<std::ptrdiff_t>(n)});
   }
 }
 
-/// Dimensions that the quantities have of their own, and their coordinates.
-void write_own_dimensions(NetcdfWriter& file, const std::vector<Assembled>& arrays) {
-  std::map<std::string, std::size_t> own;
-  for (const Assembled& array : arrays) {
-    for (std::size_t d = 0; d < array.shape.size(); ++d) {
-      own.emplace(array.dimensions[d], array.shape[d]);
-    }
-  }
-  for (const auto& [name, size] : own) file.dimension(name, size);
-  const std::vector<double> times = common_times(arrays);
-  for (const auto& [name, size] : own) {
-    if (name == "time") {
-      if (!times.empty()) file.variable(name, {name}, times, time_attributes());
-      continue;
-    }
-    std::vector<int> numbers(size);
-    std::iota(numbers.begin(), numbers.end(), name == "removed" ? 0 : 1);
-    file.variable(name, {name}, numbers, {{"long_name", name}});
-  }
+void add_axis(Dataset& out, const SweepAxis& axis) {
+  const Dimensions own = {{axis.name, axis.points.size()}};
+  const std::string keys = fmt::format("{}", fmt::join(axis.keys, ", "));
+  Quantity& q = !axis.integers.empty() ? out.add_integers(axis.name, keys, own, axis.integers)
+                : axis.numbers.empty() ? out.add_texts(axis.name, keys, own, axis.labels)
+                                       : out.add(axis.name, keys, own, axis.numbers);
+  q.units.clear();
 }
 
 }  // namespace
 
-void write_sweep(const std::string& path, const SweepPlan& plan, const TaskLoader& load,
-                 const Provenance& provenance) {
-  NetcdfWriter file;
-  std::vector<std::string> axes;
+Dataset sweep_dataset(const SweepPlan& plan, const TaskLoader& load, const Provenance& provenance) {
+  Dataset out{"headflow-sweep", "sweep", {}, {}, provenance};
+  Dimensions axes;
   for (const SweepAxis& axis : plan.axes) {
-    axes.push_back(axis.name);
-    write_axis(file, axis);
+    axes.push_back({axis.name, axis.points.size()});
+    add_axis(out, axis);
   }
-  const std::vector<Assembled> arrays = assemble(plan.tasks(), load);
-  write_own_dimensions(file, arrays);
-  for (const Assembled& array : arrays) {
-    std::vector<std::string> dimensions = axes;
-    dimensions.insert(dimensions.end(), array.dimensions.begin(), array.dimensions.end());
-    const auto attributes = described(fmt::format("{}", fmt::join(array.long_names, "; or: ")));
-    if (array.whole) {
-      file.whole_variable(array.name, dimensions, array.values, attributes);
-    } else {
-      file.variable(array.name, dimensions, array.values, attributes);
-    }
+  std::vector<Assembled> arrays = assemble(plan.tasks(), load);
+  add_common_times(out, arrays);
+  for (Assembled& array : arrays) {
+    array.q.dimensions.insert(array.q.dimensions.begin(), axes.begin(), axes.end());
+    out.quantities.push_back(std::move(array.q));
   }
-  write_provenance(file, "sweep", "headflow-sweep", provenance);
-  file.write(path);
+  return out;
 }
 
 }  // namespace headflow

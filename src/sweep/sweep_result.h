@@ -1,10 +1,10 @@
 #pragma once
 
-// The result of a sweep: one netCDF file whose first dimensions are the axes.
+// The result of a sweep: quantities whose first dimensions are the axes.
 
 #include <functional>
 
-#include "io/result_file.h"
+#include "study/dataset.h"
 #include "study/sweep_plan.h"
 #include "sweep/task_store.h"
 
@@ -14,9 +14,8 @@ namespace headflow {
 /// memory.
 using TaskLoader = std::function<TaskResult(std::size_t task)>;
 
-/// Arrays of all tasks as one; what a task has not is NaN, or the fill value of whole numbers.
-/// Throws FileError, and Error if tasks do not fit together.
-void write_sweep(const std::string& path, const SweepPlan& plan, const TaskLoader& load,
-                 const Provenance& provenance);
+/// Quantities of all tasks as one; what a task has not is NaN. Throws Error if tasks do not fit
+/// together.
+Dataset sweep_dataset(const SweepPlan& plan, const TaskLoader& load, const Provenance& provenance);
 
 }  // namespace headflow

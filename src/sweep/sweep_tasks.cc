@@ -7,8 +7,11 @@
 #include "core/error.h"
 #include "core/workers.h"
 #include "io/atomic_file.h"
+#include "io/netcdf_file.h"
 #include "io/recorded_start.h"
+#include "io/result_file.h"
 #include "study/measure_info.h"
+#include "study/version.h"
 #include "sweep/sweep_result.h"
 #include "sweep/what_differs.h"
 
@@ -182,7 +185,7 @@ std::optional<TaskResult> RunningSweep::compute(std::size_t task, const Config& 
     auto measured = measure_task(config, measures, context);
     if (!measured) return std::nullopt;
     return TaskResult{
-        std::move(*measured),
+        std::move(measured->quantities),
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   } catch (const Error& e) {
     throw Error(fmt::format("{}: {}: {}", job_.file.path, describe(task), e.what()));
@@ -220,7 +223,7 @@ void RunningSweep::finish() {
                     "was written by something else meanwhile; move it away and give the command "
                     "again: the tasks are kept");
   }
-  write_sweep(job_.output, plan, load, provenance);
+  write_result(job_.output, sweep_dataset(plan, load, provenance));
   if (job_.keep_tasks) {
     std::vector<Fingerprint> wanted = fingerprints_;
     std::ranges::sort(wanted);

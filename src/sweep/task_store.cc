@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // written so that the same bits are read; those that JSON does not have are texts.
 
 constexpr const char* kExtension = ".task";
-constexpr const char* kHeader = "headflow-task 1 ";
+constexpr const char* kHeader = "headflow-task 2 ";
 
 nlohmann::json number(double x) {
   if (std::isfinite(x)) return x;
@@ -34,17 +34,34 @@ double number(const nlohmann::json& json) {
   throw Error(fmt::format("{} is no number", text));
 }
 
+nlohmann::json numbers(const std::vector<double>& all) {
+  auto out = nlohmann::json::array();
+  for (const double x : all) out.push_back(number(x));
+  return out;
+}
+
+std::vector<double> numbers(const nlohmann::json& all) {
+  if (!all.is_array()) throw Error("its numbers are no list");
+  std::vector<double> out;
+  for (const auto& x : all) out.push_back(number(x));
+  return out;
+}
+
 nlohmann::json to_json(const TaskIdentity& task, const TaskResult& result) {
   auto quantities = nlohmann::json::array();
   for (const Quantity& q : result.quantities) {
-    auto values = nlohmann::json::array();
-    for (const double x : q.values) values.push_back(number(x));
+    auto dimensions = nlohmann::json::array(), kinds = nlohmann::json::array();
+    for (const Dimension& d : q.dimensions) dimensions.push_back({d.name, d.size});
+    for (const ErrorKind kind : q.error_kinds) kinds.push_back(to_string(kind));
     quantities.push_back({{"name", q.name},
-                          {"long_name", q.long_name},
-                          {"dimensions", q.dimensions},
-                          {"shape", q.shape},
+                          {"meaning", q.meaning},
+                          {"dimensions", std::move(dimensions)},
                           {"whole", q.whole},
-                          {"values", std::move(values)}});
+                          {"role", q.role},
+                          {"values", numbers(q.values)},
+                          {"errors", numbers(q.errors)},
+                          {"error_kinds", std::move(kinds)},
+                          {"error_name", q.error_name}});
   }
   return {{"program", task.program},
           {"configuration", task.configuration},
@@ -56,12 +73,22 @@ TaskResult from_json(const nlohmann::json& json) {
   TaskResult out;
   out.seconds = number(json.at("seconds"));
   for (const auto& one : json.at("quantities")) {
-    Quantity q{one.at("name"), one.at("long_name"), one.at("dimensions"), one.at("shape"), {},
-               one.at("whole")};
-    for (const auto& x : one.at("values")) q.values.push_back(number(x));
+    Quantity q{one.at("name"), one.at("meaning"), {}, numbers(one.at("values")), one.at("whole")};
     double size = 1;
-    for (const std::size_t n : q.shape) size *= static_cast<double>(n);
-    if (q.shape.size() != q.dimensions.size() || size != static_cast<double>(q.values.size())) {
+    for (const auto& d : one.at("dimensions")) {
+      q.dimensions.push_back({d.at(0), d.at(1)});
+      size *= static_cast<double>(q.dimensions.back().size);
+    }
+    q.errors = numbers(one.at("errors"));
+    for (const auto& kind : one.at("error_kinds")) {
+      q.error_kinds.push_back(from_name<ErrorKind>("error_kind", kind.get<std::string>()));
+    }
+    q.role = one.at("role");
+    q.error_name = one.at("error_name");
+    const auto fits = [&](const std::vector<double>& all) {
+      return size == static_cast<double>(all.size());
+    };
+    if (!fits(q.values) || !(q.errors.empty() || fits(q.errors))) {
       throw Error(
           fmt::format("{} has {} numbers, which is not its shape", q.name, q.values.size()));
     }

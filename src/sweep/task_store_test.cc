@@ -36,9 +36,9 @@ class TaskStoreTest : public ::testing::Test {
       fs::path(::testing::TempDir()) / ("headflow_tasks_" + std::to_string(::getpid()));
   const TaskIdentity task{"1.0 abc", "[problem]\ntokens = 4\n"};
   const TaskResult result{
-      {{"loss", "the loss", {}, {}, {0.1}, false},
-       {"error", "its error", {"time"}, {4}, {HUGE_VAL, -HUGE_VAL, std::nan(""), -0.0}, false},
-       {"index", "of the Hessian", {"a", "b"}, {1, 2}, {3, std::nan("")}, true}},
+      {{"loss", "the loss", {}, {0.1}, false, {1e-3}, {ErrorKind::fresh_samples}, "off"},
+       {"error", "its error", {{"time", 4}}, {HUGE_VAL, -HUGE_VAL, std::nan(""), -0.0}, false},
+       {"index", "of the Hessian", {{"a", 1}, {"b", 2}}, {3, std::nan("")}, true}},
       1.25};
 };
 
@@ -58,9 +58,11 @@ TEST_F(TaskStoreTest, GivesBackTheSameBits) {
   for (std::size_t i = 0; i < 3; ++i) {
     const Quantity &a = result.quantities[i], &b = got.result.quantities[i];
     EXPECT_EQ(a.name, b.name);
-    EXPECT_EQ(a.long_name, b.long_name);
+    EXPECT_EQ(a.meaning, b.meaning);
     EXPECT_EQ(a.dimensions, b.dimensions);
-    EXPECT_EQ(a.shape, b.shape);
+    EXPECT_EQ(a.errors, b.errors);
+    EXPECT_EQ(a.error_kinds, b.error_kinds);
+    EXPECT_EQ(a.error_name, b.error_name);
     EXPECT_EQ(a.whole, b.whole);
     ASSERT_EQ(a.values.size(), b.values.size());
     for (std::size_t k = 0; k < a.values.size(); ++k) {
@@ -105,21 +107,25 @@ TEST_F(TaskStoreTest, OddContentIsDamage) {
   const TaskStore store(folder.string());
   const auto with_rest = [&](const std::string& rest) {
     write(store.path_of(task.fingerprint()),
-          "headflow-task 1 " + fingerprint(rest).text() + "\n" + rest);
+          "headflow-task 2 " + fingerprint(rest).text() + "\n" + rest);
     return store.load(task);
   };
   const std::string head = R"({"program":"1.0 abc","configuration":"[problem]\ntokens = 4\n",)";
-  const auto quantity = [&](const std::string& shape, const std::string& values) {
-    return head + R"("seconds":1.0,"quantities":[{"name":"m","long_name":"m","dimensions":["a"],)" +
-           R"("whole":false,"shape":)" + shape + R"(,"values":)" + values + "}]}";
+  const auto quantity = [&](const std::string& size, const std::string& values,
+                            const std::string& errors = "[]") {
+    return head + R"("seconds":1.0,"quantities":[{"name":"m","meaning":"m","role":"",)" +
+           R"("error_name":"","error_kinds":["assumed"],"errors":)" + errors +
+           R"(,"whole":false,"dimensions":[["a",)" + size + R"(]],"values":)" + values + "}]}";
   };
-  EXPECT_EQ(with_rest(quantity("[2]", "[1.0,\"inf\"]")).found, TaskStore::Found::whole);
+  EXPECT_EQ(with_rest(quantity("2", "[1.0,\"inf\"]")).found, TaskStore::Found::whole);
+  EXPECT_EQ(with_rest(quantity("1", "[1.0]", "[0.5]")).found, TaskStore::Found::whole);
   for (const auto& odd :
        {std::string("null"), std::string("[]"), std::string("{}"), std::string("\xff\xfe"),
-        head + "\"seconds\":1.0}", quantity("[3]", "[1.0,2.0]"),
-        quantity("[2,18446744073709551615]", "[1.0,2.0]"), quantity("[0]", "[1.0]"),
-        quantity("[-1]", "[1.0]"), quantity("\"2\"", "[1.0,2.0]"), quantity("[1]", "[\"x\"]"),
-        quantity("[1]", "[[1.0]]"), quantity("[1]", "{}")}) {
+        head + "\"seconds\":1.0}", quantity("3", "[1.0,2.0]"),
+        quantity("2],[\"b\",18446744073709551615", "[1.0,2.0]"), quantity("0", "[1.0]"),
+        quantity("-1", "[1.0]"), quantity("\"2\"", "[1.0,2.0]"), quantity("1", "[\"x\"]"),
+        quantity("1", "[[1.0]]"), quantity("1", "{}"), quantity("1", "[1.0]", "[1.0,2.0]"),
+        quantity("1", "[1.0]", "{\"x\":1}"), quantity("1", "[1.0]", "[\"x\"]")}) {
     EXPECT_EQ(with_rest(odd).found, TaskStore::Found::damaged) << odd;
   }
 }

@@ -16,6 +16,9 @@
 namespace headflow {
 
 enum class Relation { equals, at_most, at_least };
+template <>
+inline constexpr Named<Relation> kNames<Relation>[] = {
+    {Relation::equals, "="}, {Relation::at_most, "<="}, {Relation::at_least, ">="}};
 
 struct Prediction {
   double value = 0;

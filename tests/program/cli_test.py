@@ -57,17 +57,21 @@ class Loss(CommandLine):
         done = run("loss", self.point, "--engine", "mc", "--samples", 100000, "--seed", 1, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         out = json.loads(done.stdout)
-        for key in ("loss", "loss_error", "grad", "grad_error", "engine", "samples", "seconds"):
+        for key in ("loss", "loss_error", "grad_m", "grad_R_error", "error_kinds", "engine", "engine_samples", "seconds", "provenance"):
             self.assertIn(key, out)
         self.assertEqual(out["engine"], "mc")
-        self.assertEqual(out["samples"], 100000)
-        for part in ("grad", "grad_error"):
-            self.assertEqual([len(row) for row in out[part]["m"]], [2, 2])
-            self.assertEqual([len(row) for row in out[part]["R"]], [2, 2])
-            self.assertEqual(len(out[part]["b"]), 2)
-            self.assertIsInstance(out[part]["v"], float)
+        self.assertEqual(out["engine_samples"], 100000)
+        for end in ("", "_error"):
+            self.assertEqual([len(row) for row in out["grad_m" + end]], [2, 2])
+            self.assertEqual([len(row) for row in out["grad_R" + end]], [2, 2])
+            self.assertEqual(len(out["grad_b" + end]), 2)
+            self.assertIsInstance(out["grad_v" + end], float)
+            self.assertEqual(out["error_kinds"]["grad_v_error"], "Monte-Carlo standard error")
+        for key in ("program_version", "program_commit", "date", "configuration"):
+            self.assertTrue(out["provenance"][key], key)
         plain = json.loads(run("loss", self.point, "--activation", "softmax", "--json").stdout)
-        self.assertEqual(list(plain["grad"]), ["m", "R"])  # softmax has nothing else
+        parts = [key for key in plain if key.startswith("grad_") and not key.endswith("_error")]
+        self.assertEqual(parts, ["grad_m", "grad_R"])  # softmax has nothing else
         self.assertTrue(0 < out["loss_error"] < 0.01)
 
     def test_flags_win_over_the_file(self):
@@ -78,7 +82,7 @@ class Loss(CommandLine):
         results = []
         for threads in (1, 2, 7):
             out = json.loads(run("loss", self.point, "--threads", threads, "--json").stdout)
-            del out["seconds"]
+            del out["seconds"], out["provenance"]
             results.append(out)
         self.assertEqual(results[0], results[1])
         self.assertEqual(results[0], results[2])
@@ -124,13 +128,14 @@ class Loss(CommandLine):
         step = 1e-4
         above, below = loss(f"1,{0.5 + step};1,-0.5"), loss(f"1,{0.5 - step};1,-0.5")
         here = loss("1,0.5;1,-0.5")
-        self.assertAlmostEqual(here["grad"]["m"][0][1], (above["loss"] - below["loss"]) / (2 * step), delta=1e-6)
+        self.assertAlmostEqual(here["grad_m"][0][1], (above["loss"] - below["loss"]) / (2 * step), delta=1e-6)
         self.assertNotAlmostEqual(here["loss"], loss("1,0.5;1,-0.5", "1,0;0,1")["loss"], places=3)
 
     def test_orthonormal_directions_change_no_bit(self):
         plain, given = (run("loss", self.point, *more, "--json") for more in ((), ("--p", "1,0;0,1")))
         plain, given = json.loads(plain.stdout), json.loads(given.stdout)
-        del plain["seconds"], given["seconds"]
+        for out in (plain, given):
+            del out["seconds"], out["provenance"]
         self.assertEqual(plain, given)
 
     def test_unused_parameter_is_remarked(self):
@@ -154,7 +159,7 @@ class Analysis(CommandLine):
         for activation in ("softmax", "softmax-1", "b-softmax"):
             done = run("hessian", "--activation", activation, "--nu", "2,2", "--heads", 3, "--at", "saddle", "--json")
             out = json.loads(done.stdout)
-            self.assertEqual(out["point"]["m"][0], out["point"]["m"][2])
+            self.assertEqual(out["m"][0], out["m"][2])
             self.assertLess(out["spectrum"][0]["eigenvalue"], -0.02)
             self.assertLess(out["gradient_norm"], 1e-7)
         unequal = run("hessian", "--activation", "softmax-1", "--nu", "2,2", "--b", "1,0", "--at", "origin")
@@ -170,7 +175,7 @@ class Analysis(CommandLine):
         self.assertLess(out["gradient_norm"], 1e-8)
         self.assertEqual((out["index"], out["kind"]), (0, "minimum"))
         self.assertLess(out["loss_error"], 1e-8)
-        self.assertEqual(len(out["point"]["m"]), 2)
+        self.assertEqual(len(out["m"]), 2)
 
     def test_minima(self):
         problem = ["--prior", "flipping", "--tokens", 4, "--heads", 2, "--features", 2, "--nu", "2,2", "--starts", 6]
@@ -179,15 +184,16 @@ class Analysis(CommandLine):
             done = run("minima", *problem, "--threads", threads, "--json")
             self.assertEqual(done.returncode, 0, done.stderr)
             outs.append(json.loads(done.stdout))
+            del outs[-1]["provenance"]
         self.assertEqual(outs[0], outs[1])
         out = outs[0]
         self.assertEqual((out["starts"], out["paper_starts"], out["failed"]), (6, 2, 0))
         self.assertEqual(sum(one["starts"] for one in out["minima"]), 6)
         best = out["minima"][0]
-        for key in ("loss", "loss_error", "gradient_norm", "zero_modes", "share", "paper_starts", "point"):
+        for key in ("loss", "loss_error", "gradient_norm", "zero_modes", "share", "paper_starts", "m", "R"):
             self.assertIn(key, best)
         self.assertEqual((best["kind"], best["index"], best["above_best"]), ("minimum", 0, 0))
-        self.assertEqual((best["reached_from_noise"], best["share_from_noise"]), (True, 1))
+        self.assertEqual((best["paper_starts"], best["share_from_noise"]), (2, 1))
         self.assertEqual(best["loss"], min(one["loss"] for one in out["minima"]))
         self.assertIn("rows of m", run("minima", *problem).stdout)
         self.assertEqual(run("minima", "--starts", 0).returncode, 2)
@@ -201,13 +207,16 @@ class Verify(CommandLine):
             self.assertEqual(done.returncode, 0, done.stderr)
             outs.append(json.loads(done.stdout))
             self.assertGreater(outs[-1].pop("seconds"), 0)
+            provenance = outs[-1].pop("provenance")
+            for key in ("program_version", "program_commit", "date"):
+                self.assertTrue(provenance[key], key)
         self.assertEqual(outs[0], outs[1])
         out = outs[0]
         self.assertEqual({row["id"] for row in out["rows"]}, {"Lemma A.1", "Lemma A.4", "Erratum 5"})
         for row in out["rows"]:
             for key in ("id", "statement", "setting", "predicted", "measured", "error", "error_kind", "verdict"):
                 self.assertIn(key, row)
-            self.assertEqual(row["verdict"], "holds as corrected" if "printed" in row else "holds")
+            self.assertEqual(row["verdict"], "holds as corrected" if row["printed"] is not None else "holds")
         self.assertEqual(out["holds"] + out["holds_as_corrected"], len(out["rows"]))
         self.assertEqual((out["fails"], out["not_as_expected"]), (0, 0))
 
@@ -381,7 +390,7 @@ class Flow(CommandLine):
             self.assertLess(abs(m[0] - [[1.0, 0.5], [1.0, -0.5]]).max(), 1e-14)
             q = m @ numpy.linalg.inv(data.p.values) @ m.transpose(0, 2, 1) + R @ R.transpose(0, 2, 1)
             self.assertLess(abs(q - data.q.values).max(), 1e-13)
-            self.assertEqual(json.loads(done.stdout)["point"]["m"], m[-1].tolist())
+            self.assertEqual(json.loads(done.stdout)["m"], m[-1].tolist())
             again = self.path / "again.toml"
             again.write_text(data.attrs["configuration"])
         second = self.path / "second.nc"
@@ -418,7 +427,8 @@ class Flow(CommandLine):
             self.assertEqual(done.returncode, 0, done.stderr)
             ends[integrator, kappa] = json.loads(done.stdout)
             self.assertEqual(ends[integrator, kappa]["steps"], 10)
-        self.assertEqual(ends["map", 0]["point"], ends["euler", 0]["point"])
+        for part in ("m", "R", "b", "v"):
+            self.assertEqual(ends["map", 0][part], ends["euler", 0][part])
         self.assertEqual(ends["map", 1]["engine"], "factorised+qmc")
 
     def test_divergence_is_reported(self):
@@ -476,7 +486,8 @@ class Bayes(CommandLine):
         done = run("bayes", self.point, "--tolerance", 1e-9, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         out = json.loads(done.stdout)
-        keys = ["risk", "risk_error", "error_kind", "method", "tolerance", "tolerance_met", "seconds"]
+        keys = ["risk", "risk_error", "error_kinds", "error_kind", "method", "nodes", "tolerance", "tolerance_met",
+                "seconds", "seed", "provenance"]
         self.assertEqual(list(out), keys)
         self.assertAlmostEqual(out["risk"], 0.3429277986134, delta=1e-9)
         self.assertTrue(0 < out["risk_error"] < 1e-9)
@@ -546,7 +557,7 @@ class BadInput(CommandLine):
             self.assertEqual(done.returncode, 0, done.stderr)
             ends[engine] = json.loads(done.stdout)
         self.assertEqual(ends["factorised"]["engine"], "factorised+qmc")
-        self.assertLess(np.abs(np.subtract(ends["factorised"]["point"]["m"], ends["mc"]["point"]["m"])).max(), 0.02)
+        self.assertLess(np.abs(np.subtract(ends["factorised"]["m"], ends["mc"]["m"])).max(), 0.02)
 
     def test_unknown_key(self):
         self.rejected_file("tokens = 4", "token = 4", ["point.toml:4:", '"token"', 'did you mean "tokens"?'])

@@ -126,15 +126,16 @@ def numbers(out):
         return [math.nan if x is None else x]
 
     pairs = list(zip(flat(out["loss"]), flat(out["loss_error"])))
-    for part in out["grad"]:
-        pairs += zip(flat(out["grad"][part]), flat(out["grad_error"][part]))
+    for part in out:
+        if part.startswith("grad_") and not part.endswith("_error"):
+            pairs += zip(flat(out[part]), flat(out[part + "_error"]))
     return pairs
 
 
 def agree(answer, sampled, largest):
     """Within the errors that both report; of samples five, and what N of them cannot see."""
     counts = [1 if answer["engine"] == "factorised" else 5, 5]
-    unseen = sum(3 * largest / out["samples"] for out in (answer, sampled) if out["engine"] != "factorised")
+    unseen = sum(3 * largest / out["engine_samples"] for out in (answer, sampled) if out["engine"] != "factorised")
     return all(
         abs(x - y) <= counts[0] * dx + counts[1] * dy + unseen
         for (x, dx), (y, dy) in zip(numbers(answer), numbers(sampled))

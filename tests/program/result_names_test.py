@@ -45,7 +45,7 @@ class Names(unittest.TestCase):
 
     def test_nothing_hides_behind_a_method_of_xarray(self):
         for path, data in self.files:
-            self.assertEqual(data.attrs["format_version"], 3)
+            self.assertEqual(data.attrs["format_version"], 4)
             for name in [*data.dims, *data.variables]:
                 self.assertFalse(callable(getattr(xarray.Dataset, name, None)), f"{path.name}: {name}")
             self.assertTrue((data.attention_head.values == [1, 2]).all())

@@ -140,13 +140,15 @@ class Sgd(unittest.TestCase):
         done = run("compare", *PROBLEM, "--dim", 10000, "--batch", 10000, "--lr", 0.02, "--tau", 2,
                    "--runs", 2, "--outputs", 10, "--output", self.output, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        (flow,) = json.loads(done.stdout)["deviations"]
-        self.assertLess(flow["m"]["largest"], 0.05)  # five times D^-1/2
-        self.assertGreater(flow["m"]["rms"], 1e-5)
+        (flow,) = json.loads(done.stdout)["theories"]
+        self.assertEqual(flow["theory"], "flow")
+        self.assertLess(flow["largest_m"], 0.05)  # five times D^-1/2
+        self.assertGreater(flow["rms_m"], 1e-5)
         data = self.load(self.output)
         self.assertEqual(data.m_theory.dims, ("theory", "run", "time", "attention_head", "feature"))
         self.assertLess(abs(data.m_theory[0, :, 0].values - data.m[:, 0].values).max(), 1e-12)
-        self.assertAlmostEqual(data.attrs["flow_rms_m"], flow["m"]["rms"])
+        self.assertEqual(float(data.rms_m.sel(theory="flow")), flow["rms_m"])
+        self.assertAlmostEqual(flow["rms_m"], np.sqrt(((data.m - data.m_theory[0]).values ** 2).mean()))
 
     def test_compare_keeps_its_steps_until_the_result_is_written(self):
         arguments = ["compare", *PROBLEM, "--dim", 1000, "--batch", 1000, "--lr", 0.1, "--tau", 20,

@@ -70,14 +70,14 @@ class Starts(unittest.TestCase):
         done = run("hessian", *PROBLEM, "--init-from", self.flow, "--init-time", 2, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         out = json.loads(done.stdout)
-        np.testing.assert_allclose(out["point"]["m"], m, rtol=1e-13)
+        np.testing.assert_allclose(out["m"], m, rtol=1e-13)
         hessian, vectors = np.array(out["hessian"]), np.array(out["eigenvectors"])
         np.testing.assert_allclose(vectors @ vectors.T, np.eye(len(vectors)), atol=1e-12)
         np.testing.assert_allclose(vectors @ hessian @ vectors.T, np.diag(out["eigenvalues"]), atol=1e-12)
         self.assertEqual(run("hessian", *PROBLEM, "--init-from", self.flow, "--at", "saddle").returncode, 2)
 
     def test_the_saddle_is_in_the_text(self):
-        point = json.loads(run("hessian", *PROBLEM, "--at", "saddle", "--json").stdout)["point"]
+        point = json.loads(run("hessian", *PROBLEM, "--at", "saddle", "--json").stdout)
         text = run("hessian", *PROBLEM, "--at", "saddle").stdout
         for h in range(2):
             self.assertIn(f"head {h + 1}: m", text)

@@ -1,0 +1,21 @@
+#pragma once
+
+// Commands that print one measure of a sweep's task.
+
+#include "cli/command.h"
+#include "study/dataset.h"
+
+namespace headflow::cli {
+
+/// Measures, and shows it as JSON, as a file or by `print`; the exit code.
+int show_measures(Invocation& call, const std::vector<std::string>& measures,
+                  void (*print)(const Dataset&));
+
+/// Where training has ended: a line.
+void print_end(const Dataset& all);
+
+/// Keys that are flags of commands that go to the end of training.
+inline const std::vector<std::string> kEndSections = {"problem", "point",         "flow",   "end",
+                                                      "run",     "result.output", "program"};
+
+}  // namespace headflow::cli

@@ -1,0 +1,42 @@
+#include "io/result_header.h"
+
+#include <fmt/chrono.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "core/checksum.h"
+#include "study/version.h"
+
+namespace headflow {
+
+std::vector<std::pair<std::string, AttributeValue>> result_header(const Dataset& result) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const std::string& configuration = result.provenance.configuration;
+  return {{"title", result.title},
+          {"format", result.format},
+          {"format_version", std::int64_t{kResultFormatVersion}},
+          {"program_version", program_version()},
+          {"program_commit", program_commit()},
+          {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+          {"configuration", configuration},
+          {"configuration_hash", fmt::format("fnv1a-64 {:016x}", checksum_of(configuration))},
+          {"command", result.provenance.command}};
+}
+
+std::string build_identity() {
+  static const std::string identity = [] {
+    std::string out = fmt::format("{} {}", program_version(), program_commit());
+    if (!program_commit().ends_with("-dirty") && program_commit() != "unknown") return out;
+    std::ifstream program("/proc/self/exe", std::ios::binary);
+    Checksum sum;
+    std::vector<char> piece(1 << 20);
+    while (program.read(piece.data(), std::ssize(piece)), program.gcount() > 0) {
+      sum.add(piece.data(), static_cast<std::size_t>(program.gcount()));
+    }
+    return out + fmt::format(" {:016x}", sum.value());
+  }();
+  return identity;
+}
+
+}  // namespace headflow
