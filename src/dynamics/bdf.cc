@@ -19,10 +19,11 @@ constexpr double kSafety = 0.9;
 constexpr double kWorthwhile = 1.3;  // a longer step costs a factorisation
 constexpr double kLongest = 10.0, kShortest = 0.2, kAfterFailure = 0.25;  // of the step before
 
-/// With backward differences D_k of order k at equal steps h, a step of order q solves
-///   sum_{k<=q} D_k / k + (h^q terms of the NDF) = h f(y)   for   y = sum_{k<=q} D_k + d,
-/// that is  c f(y) - psi - d = 0  with  c = h / alpha_q,  psi = sum_k gamma_k D_k / alpha_q.
-/// d is then D_{q+1} at the new time, and the error is error_q d.
+/// With D_k the backward difference of order k at equal steps h, the step of order q to
+///   y = sum_{k=0}^q D_k + d   solves   sum_{k=1}^q D_k(y) / k - kappa_q gamma_q d = h f(y),
+/// gamma_k = 1 + ... + 1/k. The sum is gamma_q d + sum_k gamma_k D_k, so that
+///   c f(y) - psi - d = 0   with   c = h / alpha_q,  psi = sum_k gamma_k D_k / alpha_q.
+/// d is then D_{q+1} at the new time, and the step's error is error_q d.
 struct NdfCoefficients {
   std::array<double, kHighest + 1> gamma{}, alpha{}, error{};
   NdfCoefficients() {
