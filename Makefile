@@ -10,7 +10,7 @@ export HEADFLOW_TEST_EFFORT
 PREFIX ?= /usr/local
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
 
-.PHONY: help paper test test-all build install bench format clean
+.PHONY: help paper test test-core test-all build install bench format clean
 
 paper: ## build, compute and draw the paper's figures, measure its statements, write a report
 	@scripts/install-packages build draw
@@ -38,7 +38,13 @@ test: ## build and run the tests, statistics thinned; then once more with saniti
 	@cmake --build --preset sanitize
 	@ctest --preset sanitize -j 2
 
-test-all: ## every test at full strength, every instruction set, every figure
+test-core: ## the library alone, without oneTBB, SUNDIALS and files: build and run its tests
+	@scripts/install-packages build test
+	@cmake --preset core > /dev/null
+	@cmake --build --preset core
+	@ctest --preset core -j 2
+
+test-all: test-core ## every test at full strength, every instruction set, every figure
 	@$(MAKE) test TEST_BUILD=$(TEST_BUILD)-all ONE_TARGET=OFF TEST_FLAGS="-O3 -DNDEBUG" SANITIZE_ALL=ON HEADFLOW_TEST_EFFORT=full
 
 bench: ## measure against PyTorch and the machine's limits; rewrites docs/performance.md
@@ -51,7 +57,7 @@ format: ## clang-format every source file
 	@git ls-files '*.cc' '*.h' | xargs clang-format -i
 
 clean: ## remove what was built
-	@rm -rf build build-bench build-sanitize build-test build-test-all
+	@rm -rf build build-bench build-core build-sanitize build-test build-test-all
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 16

@@ -1,17 +1,40 @@
-# `make install`: PREFIX/bin/headflow finds PREFIX/share/headflow from where it stands, so a folder that was
-# installed may be moved. A program that was not installed finds the source that it was built from.
-set_source_files_properties(src/cli/python.cc PROPERTIES COMPILE_DEFINITIONS "HEADFLOW_SOURCE=\"${CMAKE_SOURCE_DIR}\"")
+# `make install`. A folder that was installed may be moved.
 
+# The libraries: find_package(headflow) gives headflow::core, headflow::study and headflow::io. Headers find each
+# other by folder, under include/headflow; vectorised code is compiled with ours and stays here.
+include(CMakePackageConfigHelpers)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/headflow)
+foreach(name core study io)
+  if(TARGET headflow_${name})
+    install(TARGETS headflow_${name} EXPORT headflow ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    get_target_property(folders headflow_${name} HEADFLOW_FOLDERS)
+    foreach(folder IN LISTS folders)
+      install(DIRECTORY src/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headflow
+              FILES_MATCHING PATTERN *.h PATTERN *-inl.h EXCLUDE PATTERN simd_dispatch.h EXCLUDE)
+    endforeach()
+  endif()
+endforeach()
+install(EXPORT headflow NAMESPACE headflow:: FILE headflowTargets.cmake DESTINATION ${package})
+configure_package_config_file(cmake/headflowConfig.cmake.in ${PROJECT_BINARY_DIR}/generated/headflowConfig.cmake
+                              INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/headflowConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/generated/headflowConfig.cmake ${PROJECT_BINARY_DIR}/generated/headflowConfigVersion.cmake
+        DESTINATION ${package})
+install(FILES LICENSE README.md CHANGELOG.md CITATION.cff DESTINATION share/doc/headflow)
+
+# The program: PREFIX/bin/headflow finds PREFIX/share/headflow from where it stands.
+if(NOT HEADFLOW_PROGRAM)
+  return()
+endif()
 install(TARGETS headflow RUNTIME DESTINATION bin)
 install(DIRECTORY docs DESTINATION share/headflow FILES_MATCHING PATTERN *.md PATTERN images EXCLUDE)
 install(DIRECTORY figures configs DESTINATION share/headflow PATTERN __pycache__ EXCLUDE)
-install(FILES LICENSE README.md CHANGELOG.md CITATION.cff DESTINATION share/doc/headflow)
 
 # The manual page and the completions are what the program says of itself.
 function(headflow_install_output folder file)
   string(REPLACE ";" " " arguments "${ARGN}")
   install(CODE "
-    set(made \"${CMAKE_BINARY_DIR}/generated/${file}\")
+    set(made \"${PROJECT_BINARY_DIR}/generated/${file}\")
     execute_process(COMMAND \"$<TARGET_FILE:headflow>\" ${arguments} OUTPUT_FILE \"\${made}\" RESULT_VARIABLE code)
     if(NOT code EQUAL 0)
       message(FATAL_ERROR \"headflow ${arguments} failed: \${code}\")

@@ -25,6 +25,7 @@ class Euler final : public Integrator {
     return true;
   }
   std::string why() const override { return "the gradient is not finite"; }
+  int order() const override { return 1; }
   double time() const override { return static_cast<double>(steps_) * step_; }
   void state(double time, double* y) const override {
     const double back = this->time() - time;

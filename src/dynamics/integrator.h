@@ -24,6 +24,8 @@ class Integrator {
   /// One internal step. False if it failed (why() says how); the state stays at the last good step.
   virtual bool advance() = 0;
   virtual std::string why() const = 0;
+  /// Of the method; the highest, if it varies.
+  virtual int order() const = 0;
 
   virtual double time() const = 0;
   /// State at a time within the last step.
@@ -37,13 +39,14 @@ class Integrator {
 std::unique_ptr<Integrator> make_euler(const Field& field, const Vector& y0, double step,
                                        const std::function<void(std::int64_t)>& before_step);
 
-/// Adaptive explicit Runge-Kutta (ARKODE): order 4(3), local error within the tolerances.
+/// Adaptive explicit Runge-Kutta, local error within the tolerances: order 4(3) (ARKODE of
+/// SUNDIALS); without that, 5(4) (portable.h).
 std::unique_ptr<Integrator> make_explicit(const Field& field, const Vector& y0, double relative,
                                           double absolute);
 
-/// Adaptive implicit BDF of order 1 to 5 (CVODE), Newton with a dense difference Jacobian: for
-/// runs to stationarity, where the time scales are far apart. At most kMostUnknowns of them.
-/// `advance` throws Interrupted if the context says so.
+/// Adaptive implicit BDF of order 1 to 5 (CVODE of SUNDIALS, or portable.h), Newton with a dense
+/// difference Jacobian: for runs to stationarity, where the time scales are far apart. At most
+/// kMostUnknowns of them. `advance` throws Interrupted if the context says so.
 std::unique_ptr<Integrator> make_implicit(const Field& field, const Vector& y0, double relative,
                                           double absolute, const Context& context = {});
 

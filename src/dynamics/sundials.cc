@@ -95,6 +95,8 @@ class Explicit final : public SundialsIntegrator {
   }
   ~Explicit() override { ERKStepFree(&memory_); }
 
+  int order() const override { return 4; }
+
   bool advance() override {
     const int flag = ERKStepEvolve(memory_, time_ + kHorizon, y_.get(), &time_, ARK_ONE_STEP);
     rethrow();
@@ -147,6 +149,8 @@ class Implicit final : public SundialsIntegrator {
     SUNLinSolFreeEmpty(solver_);
     SUNMatDestroy(jacobian_);
   }
+
+  int order() const override { return 5; }
 
   bool advance() override {
     const int flag = CVode(memory_, time_ + kHorizon, y_.get(), &time_, CV_ONE_STEP);

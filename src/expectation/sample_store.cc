@@ -1,8 +1,11 @@
 #include "expectation/sample_store.h"
 
+#if __has_include(<unistd.h>)
 #include <unistd.h>
+#endif
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/error.h"
@@ -18,9 +21,11 @@ constexpr double kMiB = 0x1p20;
 
 /// What may be asked of this machine: most of its memory, whoever else uses it.
 double bytes_of_machine() {
+#ifdef _SC_PHYS_PAGES
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || size <= 0) return HUGE_VAL;
-  return 0.8 * static_cast<double>(pages) * static_cast<double>(size);
+  if (pages > 0 && size > 0) return 0.8 * static_cast<double>(pages) * static_cast<double>(size);
+#endif
+  return HUGE_VAL;
 }
 
 template <class T>

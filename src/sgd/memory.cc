@@ -1,7 +1,9 @@
 #include "sgd/memory.h"
 
 #include <fmt/format.h>
+#if __has_include(<unistd.h>)
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <fstream>
@@ -29,9 +31,11 @@ SgdMemory sgd_memory(const Problem& problem, const SgdOptions& options, int work
 }
 
 double machine_memory() {
+  double out = std::numeric_limits<double>::infinity();
+#ifdef _SC_PHYS_PAGES
   const auto pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
-  double out = pages > 0 ? pages * static_cast<double>(::sysconf(_SC_PAGE_SIZE))
-                         : std::numeric_limits<double>::infinity();
+  if (pages > 0) out = pages * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+#endif
   double group = 0;
   if (std::ifstream("/sys/fs/cgroup/memory.max") >> group && group > 0) out = std::min(out, group);
   return out;
