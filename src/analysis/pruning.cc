@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/index.h"
 #include "core/matrix.h"
 
 namespace headflow {
@@ -19,7 +20,7 @@ Point with_heads(const Point& point, const std::vector<int>& kept) {
   Point out{Matrix(n, point.features()), {}, point.blocks.of_heads(kept)};
   Matrix rows(n, point.R.cols());
   for (Eigen::Index i = 0; i < n; ++i) {
-    const int h = kept[static_cast<std::size_t>(i)];
+    const int h = kept[at(i)];
     out.m.row(i) = point.m.row(h);
     rows.row(i) = point.R.row(h);
   }
@@ -48,20 +49,19 @@ std::vector<PruningStep> prune(const Problem& problem, const Point& point,
     }
     return std::pair(loss, std::sqrt(variance));
   };
-  std::vector<int> kept(static_cast<std::size_t>(problem.H()));
+  std::vector<int> kept(at(problem.H()));
   std::iota(kept.begin(), kept.end(), 0);
   std::vector<PruningStep> steps(1);
   std::tie(steps[0].loss, steps[0].error) = loss_of(kept);
   while (kept.size() > 1) {
     PruningStep best;
     best.loss = std::numeric_limits<double>::infinity();
-    best.instead.assign(static_cast<std::size_t>(problem.H()),
-                        std::numeric_limits<double>::quiet_NaN());
+    best.instead.assign(at(problem.H()), std::numeric_limits<double>::quiet_NaN());
     for (const int h : kept) {
       std::vector<int> without = kept;
       std::erase(without, h);
       const auto [loss, error] = loss_of(without);
-      best.instead[static_cast<std::size_t>(h)] = loss;
+      best.instead[at(h)] = loss;
       if (loss >= best.loss) continue;
       best.removed = h;
       best.loss = loss;
