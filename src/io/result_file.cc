@@ -128,7 +128,7 @@ void write_flow_result(const std::string& path, const Engine& engine, const Traj
   file.variable("m", {"time", "attention_head", "feature"}, m,
                 described("overlap of a head with a hidden direction, k_h . k*_f"));
   file.variable("R", {"time", "attention_head", "other_head"}, R,
-                described("orthogonal parts of the heads in a fixed orthonormal frame"));
+                described("orthogonal parts of the heads in a fixed orthonormal basis"));
   file.variable("q", {"time", "attention_head", "other_head"}, q,
                 described("overlap of two heads, k_h . k_h' = m p^-1 m^T + R R^T"));
   file.variable("r", {"time", "attention_head", "other_head"}, r,

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "sgd/lane_frames.h"
+#include "sgd/lane_grams.h"
 #include "sgd/memory.h"
 #include "sgd/sgd.h"
 #include "support/problems.h"
