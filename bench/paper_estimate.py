@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "figures"))
+import figure_table
 import result_file
 
 STEP = 0.02
@@ -44,7 +45,7 @@ def main():
         data = result_file.read(folder / f"{path.stem}.nc")
         heads, tokens = heads_and_tokens(data, problem)
         steps = training_time(data) / STEP
-        row = rows.setdefault(path.stem[:5], [0.0, 0.0, 0.0])
+        row = rows.setdefault(figure_table.read(path).get("part_of", path.stem), [0.0, 0.0, 0.0])
         if "sgd_m_t" in data:
             row[0] += float(steps.sum())
             for i in (1, 2):

@@ -14,7 +14,7 @@ def draw(folder, name):
     figure, panels = plt.subplots(len(PLANES), len(m), figsize=(WIDTH, 5.6), squeeze=False, sharex=True, sharey="row")
     for line, plane in zip(panels, PLANES):
         for axes, run in zip(line, m):
-            draw_plane(axes, run, plane)
+            draw_plane(axes, run, plane, named=False)
             axes.set_aspect("auto")  # direction 3 is learnt least: equal axes would flatten its plane
         set_limits(line, m, plane)
         line[0].set_ylabel(overlap(plane[1] + 1, definition=True))

@@ -5,20 +5,10 @@ Pictures (png, svg, pdf) go to RESULTS_FOLDER/figures. Without names: all figure
 
 import importlib
 import sys
-import tomllib
 from multiprocessing import Pool
 from pathlib import Path
 
-
-
-def figures_in(folder):
-    """Names and drawing scripts, from the configurations: fig05a.toml and fig05b.toml are fig05, and the first names the script."""
-    out = {}
-    for path in sorted((folder / "configs").glob("*.toml")):
-        name = path.stem[:5] if path.stem.startswith("fig") else path.stem
-        table = tomllib.loads(path.read_text()).get("figure", {})
-        out.setdefault(name, table.get("drawing", name))
-    return out
+import figure_table
 
 
 def drawings():
@@ -47,7 +37,9 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     folder = Path(sys.argv[1])
-    scripts = figures_in(folder)
+    parts = figure_table.parts(folder / "configs")
+    # Of several configurations the first names the script.
+    scripts = {name: figure_table.read(folder / "configs" / f"{stems[0]}.toml").get("drawing", name) for name, stems in parts.items()}
     names = sys.argv[2:] or list(scripts)
     for name in names:
         if name not in scripts:
@@ -56,7 +48,7 @@ def main():
             sys.exit(f"{name}: figure.drawing = {scripts[name]!r} is none of {', '.join(drawings())}")
     tasks = []
     for name in names:
-        picture, data = folder / "figures" / f"{name}.png", list(folder.glob(f"{name}*.nc"))
+        picture, data = folder / "figures" / f"{name}.png", [path for stem in parts[name] if (path := folder / f"{stem}.nc").exists()]
         if not data:
             print(f"{name}: no results in {folder}")
         elif up_to_date(picture, [*data, *Path(__file__).parent.glob("*.py")]):

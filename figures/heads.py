@@ -40,13 +40,18 @@ def draw_path(axes, x, y, h):
               markeredgewidth=0.5, zorder=5 + 0.1 * h)
 
 
-def draw_plane(axes, m, features=(0, 1)):
-    """All heads of one run, m of shape (time, head, feature)."""
+def draw_plane(axes, m, features=(0, 1), named=True):
+    """All heads of one run, m of shape (time, head, feature), or their ends alone, (head, feature). Panels that share their axes
+    are named by who lays them out."""
+    m = m if m.ndim == 3 else m[None]
     m = m[np.isfinite(m).any(axis=(1, 2))]
     for h in range(present(m)):
         draw_path(axes, m[:, h, features[0]], m[:, h, features[1]], h)
     axes.plot(0, 0, "+", color="#444444", markersize=8, zorder=4)
     axes.set_aspect("equal")
+    if named:
+        axes.set_xlabel(overlap(features[0] + 1, definition=True))
+        axes.set_ylabel(overlap(features[1] + 1, definition=True))
 
 
 def limits(m, f, margin=0.12):

@@ -6,6 +6,7 @@ A file varies the number of heads or the signal, for one prior or several: a pan
 import matplotlib.pyplot as plt
 import numpy as np
 
+import figure_table
 from style import ACTIVATIONS, PRIORS, WIDTH, axis_keys, below, configuration, load, number, signal
 
 NAMES = {"heads": r"number of heads $H$", "nu": r"signal strength $\nu$"}
@@ -14,8 +15,10 @@ NAMES = {"heads": r"number of heads $H$", "nu": r"signal strength $\nu$"}
 def panels_of(folder, name):
     """Pairs of prior and axis, and their data."""
     found = {}
-    for path in sorted(folder.glob(f"{name}*.nc")):
-        data = load(folder, path.stem)
+    for part in figure_table.parts(folder / "configs")[name]:
+        if not (folder / f"{part}.nc").exists():
+            continue
+        data = load(folder, part)
         x = next(axis for axis in NAMES if axis in data.loss.dims)
         if "prior" in data.dims:
             found.update({(prior, x): data.sel(prior=prior) for prior in data.prior.values})

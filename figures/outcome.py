@@ -1,11 +1,11 @@
 """What `headflow reproduce` has left in its folder. Whatever is missing or cannot be read is None or empty."""
 
 import json
-import tomllib
 from pathlib import Path
 
 import netCDF4
 
+import figure_table
 from embed import embed
 
 PAPER = [f"fig{number:02d}" for number in range(1, 21)]
@@ -16,15 +16,6 @@ def read_json(path):
         return json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-
-
-def read_figure_table(path):
-    """The texts of the table [figure] of a configuration."""
-    try:
-        table = tomllib.loads(path.read_text()).get("figure", {})
-    except (OSError, ValueError):
-        return {}
-    return {key: text.strip() for key, text in table.items() if isinstance(text, str) and text.strip()}
 
 
 def read_attributes(path):
@@ -45,19 +36,16 @@ def read_picture(path):
 class Figure:
     """One figure: its texts, picture, files and time."""
 
-    def __init__(self, folder, name, times):
+    def __init__(self, folder, name, parts, times):
         self.name = name
         self.number = int(name[3:]) if name in PAPER else None
-        # A figure may have several files: fig05a, fig05b.
-        stems = sorted(path.stem for path in (folder / "configs").glob("*.toml"))
-        parts = [stem for stem in stems if (stem[:5] if name in PAPER else stem) == name] or [name]
-        self.texts = read_figure_table(folder / "configs" / f"{parts[0]}.toml")
+        self.texts = figure_table.read(folder / "configs" / f"{parts[0]}.toml")
         self.picture = read_picture(folder / "figures" / f"{name}.png")
         self.data = any((folder / f"{part}.nc").is_file() for part in parts)
         self.times = times if isinstance(times, dict) else {}
         files = {}
         for part in parts:
-            end = f" {part[len(name):]}" if part != name else ""
+            end = f" {part.removeprefix(name)}" if part != name else ""
             files |= {f"data{end}": f"{part}.nc", f"configuration{end}": f"configs/{part}.toml"}
         files |= {"PDF": f"figures/{name}.pdf", "SVG": f"figures/{name}.svg"}
         self.files = {label: file for label, file in files.items() if (folder / file).is_file()}
@@ -74,7 +62,8 @@ class Outcome:
         self.times = times if isinstance(times, dict) else {}
         drawn = {path.stem for path in (self.folder / "figures").glob("*.png")}
         more = sorted(drawn - set(PAPER))  # beyond the paper
-        self.figures = [Figure(self.folder, name, self.times.get(name)) for name in PAPER + more]
+        parts = figure_table.parts(self.folder / "configs")
+        self.figures = [Figure(self.folder, name, parts.get(name, [name]), self.times.get(name)) for name in PAPER + more]
         self.verify = read_json(self.folder / "verify.json")
         self.attributes = [read_attributes(path) for path in sorted(self.folder.glob("*.nc"))]
 

@@ -50,7 +50,7 @@ def draw(folder, name):
         m = m[::-1]  # strengths grow upwards
     figure, panels = panels_for(m, m.shape[1], m.shape[0])
     for axes, run in zip(panels.flat, m.reshape(-1, *m.shape[2:])):
-        draw_plane(axes, run)
+        draw_plane(axes, run, named=False)
     set_limits(panels, m)
     for axes, value in zip(panels[0], data[column].values):
         axes.set_title(label(column, value))

@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 
 from heads import draw_overlaps, draw_plane, legend, limits, set_limits
-from style import WIDTH, load, overlap, settings
+from style import WIDTH, load, settings
 
 
 def draw(folder, name):
@@ -17,8 +17,8 @@ def draw(folder, name):
     for j in range(columns):
         draw_plane(panels[0, j], m[j])
         panels[0, j].set_title(f"$H = {data.heads.values[j]:.0f}$")
-        panels[0, j].set_xlabel(overlap(1, definition=True))
-        panels[0, j].set_ylabel(overlap(2, definition=True) if j == 0 else "")
+        if j > 0:
+            panels[0, j].set_ylabel("")
         for f in (0, 1):
             axes = panels[1 + f, j]
             draw_overlaps(axes, tau[j], m[j], f)

@@ -64,8 +64,6 @@ def draw_per_head(axes, data, values, label):
 def draw_first_run(axes, data):
     """Its heads in the plane of the first two hidden directions."""
     draw_plane(axes, data.m.values[0])
-    axes.set_xlabel(overlap(1, definition=True))
-    axes.set_ylabel(overlap(2, definition=True))
     axes.set_aspect("equal", adjustable="datalim")  # the panel keeps its size
 
 

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from heads import draw_plane
-from style import HEADS, LINES, overlap
+from style import HEADS, LINES
 from sweep_axes import combinations
 from sweep_block import MOST_PANELS, Block
 
@@ -62,11 +62,7 @@ class Planes(Each):
     share = False
 
     def draw_panel(self, axes, place, text, first):
-        m = self.of(self.name, place).values
-        m = m if m.ndim == 3 else m[None]
-        draw_plane(axes, m)
-        axes.set_xlabel(overlap(1, definition=True))
-        axes.set_ylabel(overlap(2, definition=True))
+        draw_plane(axes, self.of(self.name, place).values)
         axes.set_title(text, fontsize=9)
 
     def finish(self, part, axes):

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/index.h"
 #include "core/random.h"
 
 namespace headflow {
@@ -31,8 +32,7 @@ Point start_number(const Problem& problem, const MinimaOptions& options, int num
       std::swap(order[i], order[static_cast<std::size_t>(u)]);
     }
     for (int h = 0; h < problem.H(); ++h) {
-      point.m.row(h) +=
-          mixture->components()[order[static_cast<std::size_t>(h) % order.size()]].mean;
+      point.m.row(h) += mixture->components()[order[at(h) % order.size()]].mean;
     }
   }
   return point;
@@ -51,7 +51,7 @@ bool same_end(const FixedPoint& a, const FixedPoint& b) {
 
 Minima find_minima(const Problem& problem, const EngineOptions& engine,
                    const MinimaOptions& options, const Context& context) {
-  std::vector<FixedPoint> ends(static_cast<std::size_t>(options.starts));
+  std::vector<FixedPoint> ends(at(options.starts));
   std::vector<char> of_paper(ends.size()), done(ends.size(), 0);
   std::atomic<bool> stop = false;
   std::mutex mutex;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/index.h"
+
 namespace headflow {
 
 double first_crossing(std::span<const double> times, std::span<const double> values, double level) {
@@ -47,12 +49,12 @@ double mean_growth_time(const Trajectory& run, const Vector& mean_theta) {
 std::vector<std::vector<int>> sign_patterns(const Point& point, const Matrix& directions,
                                             double share) {
   const Matrix along = point.m * directions;
-  std::vector<std::vector<int>> out(static_cast<std::size_t>(along.rows()));
+  std::vector<std::vector<int>> out(at(along.rows()));
   for (Eigen::Index f = 0; f < along.cols(); ++f) {
     const double least = share * along.col(f).cwiseAbs().maxCoeff();
     for (Eigen::Index h = 0; h < along.rows(); ++h) {
       const double x = along(h, f);
-      out[static_cast<std::size_t>(h)].push_back(std::abs(x) < least ? 0 : x > 0 ? 1 : -1);
+      out[at(h)].push_back(std::abs(x) < least ? 0 : x > 0 ? 1 : -1);
     }
   }
   return out;
@@ -60,13 +62,13 @@ std::vector<std::vector<int>> sign_patterns(const Point& point, const Matrix& di
 
 int excursions(const Trajectory& run, const Vector& s, double level) {
   if (run.point.empty()) return 0;
-  std::vector<int> side(static_cast<std::size_t>(run.point[0].heads()), 0);
+  std::vector<int> side(at(run.point[0].heads()), 0);
   int count = 0;
   for (const Point& point : run.point) {
     const Vector along = point.m * s;
     for (Eigen::Index h = 0; h < along.size(); ++h) {
       if (std::abs(along[h]) < level) continue;
-      int& before = side[static_cast<std::size_t>(h)];
+      int& before = side[at(h)];
       const int now = along[h] > 0 ? 1 : -1;
       count += before == -now;
       before = now;

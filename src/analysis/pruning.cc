@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/index.h"
 #include "core/matrix.h"
 
 namespace headflow {
@@ -19,7 +20,7 @@ Point with_heads(const Point& point, const std::vector<int>& kept) {
   Point out{Matrix(n, point.features()), {}, point.blocks.of_heads(kept)};
   Matrix rows(n, point.R.cols());
   for (Eigen::Index i = 0; i < n; ++i) {
-    const int h = kept[static_cast<std::size_t>(i)];
+    const int h = kept[at(i)];
     out.m.row(i) = point.m.row(h);
     rows.row(i) = point.R.row(h);
   }
@@ -53,19 +54,18 @@ std::vector<PruningStep> prune(const Problem& problem, const Point& point,
     out.error = std::sqrt(variance);
     return out;
   };
-  std::vector<int> kept(static_cast<std::size_t>(problem.H()));
+  std::vector<int> kept(at(problem.H()));
   std::iota(kept.begin(), kept.end(), 0);
   std::vector<PruningStep> steps = {loss_of(kept)};
   while (kept.size() > 1) {
     PruningStep best;
     best.loss = std::numeric_limits<double>::infinity();
-    std::vector<double> instead(static_cast<std::size_t>(problem.H()),
-                                std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> instead(at(problem.H()), std::numeric_limits<double>::quiet_NaN());
     for (const int h : kept) {
       std::vector<int> without = kept;
       std::erase(without, h);
       const PruningStep left = loss_of(without);
-      instead[static_cast<std::size_t>(h)] = left.loss;
+      instead[at(h)] = left.loss;
       if (left.loss >= best.loss) continue;
       best = left;
       best.removed = h;

@@ -27,14 +27,12 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Configurations by figure: fig05a.toml and fig05b.toml are those of fig05.
+/// Configurations by figure.
 std::map<std::string, std::vector<fs::path>> figures_in(const std::string& folder) {
   std::map<std::string, std::vector<fs::path>> out;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".toml") continue;
-    std::string name = entry.path().stem().string();
-    if (name.starts_with("fig")) name.resize(std::min<std::size_t>(name.size(), 5));
-    out[name].push_back(entry.path());
+    out[figure_of_file(entry.path().string())].push_back(entry.path());
   }
   for (auto& [name, files] : out) std::sort(files.begin(), files.end());
   return out;

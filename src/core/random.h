@@ -24,10 +24,10 @@ enum class Purpose : std::uint32_t {
   sgd_noise = 8,           ///< the noise of a sample of SGD
   sgd_signal = 9,          ///< theta of a sample of SGD: its normals
   sgd_signal_choice = 10,  ///< theta of a sample of SGD: its uniform
-  sgd_frame = 11,          ///< what relates the frames of samples of reduced SGD
-  sgd_frame_choice = 12,   ///< acceptance of chi numbers there
+  sgd_chunk = 11,          ///< what samples of reduced SGD are where no vector of the state reaches
+  sgd_chunk_choice = 12,   ///< acceptance of chi numbers there
   sgd_retry = 13,          ///< chi numbers whose first proposal was rejected
-  sgd_merge = 14,          ///< sums of different threads or lanes: their frames
+  sgd_merge = 14,          ///< sums of different threads or lanes: how they lie to each other
   sgd_merge_choice = 15,   ///< acceptance of chi numbers there
   minima = 16,             ///< starts of a search for minima
   verify = 17,             ///< sequences that a statement is checked with

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/index.h"
+#include "core/lane_products.h"
 #include "core/random.h"
-#include "expectation/lane_products.h"
 #include "expectation/sampled_sums.h"
 
 namespace headflow {
@@ -40,20 +41,18 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
   placements_ = static_cast<int>(std::clamp<std::int64_t>(samples_ / 32, 1, most));
   draws_ = (samples_ + placements_ - 1) / placements_;
   groups_ = (draws_ + kLanes - 1) / kLanes;
-  group_size_ = (static_cast<std::size_t>(L) * static_cast<std::size_t>(F + H) +
-                 static_cast<std::size_t>(placements_) * static_cast<std::size_t>(atoms_ ? 1 : F)) *
-                kLanes;
+  group_size_ = (at(L) * at(F + H) + at(placements_) * at(atoms_ ? 1 : F)) * kLanes;
 
-  const auto scores = static_cast<std::size_t>(L) * static_cast<std::size_t>(H) * kLanes;
+  const auto scores = at(L) * at(H) * kLanes;
   const std::size_t bytes = group_size_ * (single_precision_ ? 4 : 8);
   const Blocking blocking = choose_blocking(groups_, bytes, scores * 8, kFewestBatchGroups);
   block_groups_ = blocking.block_groups;
   chunk_groups_ = blocking.chunk_groups;
 
   entries_ = SumLayout(problem).size();
-  blocks_ = static_cast<std::size_t>((groups_ + block_groups_ - 1) / block_groups_);
-  round_ = std::max<std::size_t>(1, kRoundNumbers / static_cast<std::size_t>(2 * entries_));
-  partial_.resize(std::min(blocks_, round_) * 2 * static_cast<std::size_t>(entries_));
+  blocks_ = at((groups_ + block_groups_ - 1) / block_groups_);
+  round_ = std::max<std::size_t>(1, kRoundNumbers / at(2 * entries_));
+  partial_.resize(std::min(blocks_, round_) * 2 * at(entries_));
   weights_.resize(H, F + H);
 
   const SampleStore::Shape shape{.groups = groups_,
@@ -62,35 +61,31 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
                                  .block_groups = block_groups_,
                                  .single_precision = single_precision_,
                                  .memory = options.memory};
-  const std::size_t own = static_cast<std::size_t>(chunk_groups_) * scores / kLanes +
-                          problem.activation().scratch_groups(problem.sizes()) +
-                          3 * static_cast<std::size_t>(entries_);
+  const std::size_t own = at(chunk_groups_) * scores / kLanes +
+                          problem.activation().scratch_groups(problem.sizes()) + 3 * at(entries_);
   workers_ = affordable_workers(options, context,
                                 shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
-  scratch_.resize(static_cast<std::size_t>(workers_.count()));
+  scratch_.resize(at(workers_.count()));
   for (Scratch& s : scratch_) {
-    const auto chunk = static_cast<std::size_t>(chunk_groups_);
-    const auto HP = static_cast<std::size_t>(H) * static_cast<std::size_t>(placements_);
-    s.chi = allocate_lanes(chunk * static_cast<std::size_t>(H) * static_cast<std::size_t>(L));
+    const auto chunk = at(chunk_groups_);
+    const auto HP = at(H) * at(placements_);
+    s.chi = allocate_lanes(chunk * at(H) * at(L));
     s.mu = allocate_lanes(HP);
-    s.theta =
-        allocate_lanes(chunk * static_cast<std::size_t>(placements_) * static_cast<std::size_t>(F));
+    s.theta = allocate_lanes(chunk * at(placements_) * at(F));
     s.g_relevant = allocate_lanes(chunk * HP);
     s.work = allocate_lanes(problem.activation().scratch_groups(problem.sizes()));
-    s.weight = allocate_lanes(static_cast<std::size_t>(placements_));
+    s.weight = allocate_lanes(at(placements_));
     s.inverse_size = allocate_lanes(1);
-    s.batch = allocate_lanes(static_cast<std::size_t>(entries_));
-    s.total = allocate_lanes(static_cast<std::size_t>(entries_));
-    s.squares = allocate_lanes(static_cast<std::size_t>(entries_));
+    s.batch = allocate_lanes(at(entries_));
+    s.total = allocate_lanes(at(entries_));
+    s.squares = allocate_lanes(at(entries_));
   }
   store_ = SampleStore(shape, workers_,
                        [this](std::int64_t group, double* values) { generate(group, values); });
   store_.fill(workers_);
 }
 
-std::size_t MonteCarlo::spare() const {
-  return static_cast<std::size_t>(placements_ * (2 * problem().F() + 1)) * kLanes;
-}
+std::size_t MonteCarlo::spare() const { return at(placements_ * (2 * problem().F() + 1)) * kLanes; }
 
 void MonteCarlo::refresh(std::uint32_t draw) {
   draw_ = draw & 0xFFFFFFu;
@@ -126,30 +121,89 @@ void MonteCarlo::generate(std::int64_t group, double* values) const {
   }
 }
 
+/// Scores of the noise and of the signal of a group, the n-th of its chunk: work.chi, work.mu or
+/// work.factor.
+template <class T>
+void MonteCarlo::set_scores(const T* x, int n, bool look_up, Scratch& s,
+                            PlacementBatch& work) const {
+  const int L = problem().L(), H = problem().H(), F = problem().F(), K = F + H, P = placements_;
+  const T* signal = x + static_cast<std::ptrdiff_t>(L) * K * kLanes;
+  // The next group comes from L3 or memory: it is fetched along with the work on this one.
+  const auto next = static_cast<std::ptrdiff_t>(group_size_);
+  double* mu = s.mu.data();
+  work.chi = lanes(s.chi.data(), n * H * L);
+  work.g_relevant = lanes(s.g_relevant.data(), n * H * P);
+  work.factor = nullptr;
+  lane_scores(weights_.data(), K, H, K, x, L, next, work.chi);
+  if (!atoms_) {
+    lane_scores(weights_.data(), K, H, F, signal, P, next, mu);
+    return;
+  }
+  double* theta = lanes(s.theta.data(), n * P * F);
+  lane_lookup(F, P, atom_theta_.data(), signal, next, 1, F, theta);
+  if (look_up) {
+    lane_lookup(H, P, atom_factor_.data(), signal, next, P, 1, mu);
+    work.factor = mu;
+  } else {
+    lane_scores(weights_.data(), K, H, F, theta, P, 0, mu);
+  }
+}
+
+/// Adds to `size` how many samples of a group count in each lane, the group's first being number
+/// `first`. Returns weights 1 and 0 if not all do, else null.
+const double* MonteCarlo::weigh(std::int64_t first, Scratch& s, double* size) const {
+  const int P = placements_;
+  if (first + kLanes * P <= samples_) {
+    for (int i = 0; i < kLanes; ++i) size[i] += P;
+    return nullptr;
+  }
+  for (int i = 0; i < kLanes; ++i) {
+    const std::int64_t left = samples_ - (first + i * P);
+    size[i] += static_cast<double>(std::clamp<std::int64_t>(left, 0, P));
+    for (int p = 0; p < P; ++p) lanes(s.weight.data(), p)[i] = p < left ? 1.0 : 0.0;
+  }
+  return s.weight.data();
+}
+
+/// Adds the gradient of [m R] of a chunk, whose groups have left theirs of the scores.
+template <class T>
+void MonteCarlo::add_gradient(const T* chunk, int groups, const Scratch& s,
+                              double* gradient) const {
+  const int L = problem().L(), H = problem().H(), F = problem().F(), K = F + H, P = placements_;
+  const auto step = static_cast<std::ptrdiff_t>(group_size_);
+  const std::ptrdiff_t chi_step = std::ptrdiff_t{H} * L * kLanes;
+  const std::ptrdiff_t g_step = std::ptrdiff_t{H} * P * kLanes;
+  lane_outer(H, K, K, L, groups, s.chi.data(), chi_step, chunk, step, gradient);
+  if (atoms_) {
+    lane_outer(H, F, K, P, groups, s.g_relevant.data(), g_step, s.theta.data(),
+               std::ptrdiff_t{P} * F * kLanes, gradient);
+  } else {
+    lane_outer(H, F, K, P, groups, s.g_relevant.data(), g_step,
+               chunk + std::ptrdiff_t{L} * K * kLanes, step, gradient);
+  }
+}
+
 template <class T>
 void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
                            const Request& request) {
   workers_.check_go_on();
-  const int L = problem().L(), H = problem().H(), F = problem().F(), P = placements_;
-  const int K = F + H;
+  const int H = problem().H(), P = placements_;
   const SumLayout layout(problem());
   const Activation& activation = problem().activation();
   const std::int64_t first = static_cast<std::int64_t>(block) * block_groups_;
   const std::int64_t count = std::min(block_groups_, groups_ - first);
   const T* samples = store_.block<T>(first, count, worker);
-  Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
+  Scratch& s = scratch_[at(worker)];
 
   const int squared = request.gradient_error ? layout.second_moment() : 1;
   const int summed = request.second_moment ? layout.size() : layout.second_moment();
-  double* batch = scratch.batch.get();
-  std::fill_n(batch, entries_ * kLanes, 0.0);
-  std::fill_n(scratch.total.get(), entries_ * kLanes, 0.0);
-  std::fill_n(scratch.squares.get(), entries_ * kLanes, 0.0);
-
-  PlacementBatch work = batch_into(problem(), point, request.second_moment, batch);
+  for (AlignedVector* sums : {&s.batch, &s.total, &s.squares}) {
+    std::fill_n(sums->data(), entries_ * kLanes, 0.0);
+  }
+  PlacementBatch work = batch_into(problem(), point, request.second_moment, s.batch.data());
   work.placements = P;
-  work.mu = scratch.mu.get();
-  work.scratch = scratch.work.get();
+  work.mu = s.mu.data();
+  work.scratch = s.work.data();
 
   const double shift = activation.largest_shift(point.blocks);
   // Only a fast path does without the scores mu themselves.
@@ -158,68 +212,27 @@ void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
 
   for (std::int64_t start = 0; start < count; start += chunk_groups_) {
     const auto groups = static_cast<int>(std::min(chunk_groups_, count - start));
-    const T* chunk = samples + static_cast<std::size_t>(start) * group_size_;
+    const T* chunk = samples + at(start) * group_size_;
     double size[kLanes] = {};
     for (int n = 0; n < groups; ++n) {
-      const T* x = chunk + static_cast<std::size_t>(n) * group_size_;
-      const T* signal = x + static_cast<std::ptrdiff_t>(L) * K * kLanes;
-      double* mu = scratch.mu.get();
-      work.chi = lanes(scratch.chi.get(), n * H * L);
-      work.g_relevant = lanes(scratch.g_relevant.get(), n * H * P);
-      // The next group comes from L3 or memory: it is fetched along with the work on this one.
-      const auto next = static_cast<std::ptrdiff_t>(group_size_);
       if (group_size_ > kLongGroup) workers_.check_go_on();
-      lane_scores(weights_.data(), K, H, K, x, L, next, work.chi);
-      work.factor = nullptr;
-      if (atoms_) {
-        double* theta = lanes(scratch.theta.get(), n * P * F);
-        lane_lookup(F, P, atom_theta_.data(), signal, next, 1, F, theta);
-        if (look_up) {
-          lane_lookup(H, P, atom_factor_.data(), signal, next, P, 1, mu);
-          work.factor = mu;
-        } else {
-          lane_scores(weights_.data(), K, H, F, theta, P, 0, mu);
-        }
-      } else {
-        lane_scores(weights_.data(), K, H, F, signal, P, next, mu);
-      }
-
-      const std::int64_t first_sample = (first + start + n) * kLanes * P;
-      work.weight = nullptr;
-      if (first_sample + kLanes * P > samples_) work.weight = scratch.weight.get();
-      for (int i = 0; i < kLanes; ++i) {
-        const std::int64_t left = samples_ - (first_sample + i * P);
-        size[i] += static_cast<double>(std::clamp<std::int64_t>(left, 0, P));
-        if (!work.weight) continue;
-        for (int p = 0; p < P; ++p) lanes(scratch.weight.get(), p)[i] = p < left ? 1.0 : 0.0;
-      }
+      set_scores(chunk + at(n) * group_size_, n, look_up, s, work);
+      work.weight = weigh((first + start + n) * kLanes * P, s, size);
       work.moderate =
-          a_priori_moderate_ || moderate(work.chi, H * L, scratch.mu.get(), H * P, shift);
+          a_priori_moderate_ || moderate(work.chi, H * problem().L(), s.mu.data(), H * P, shift);
       activation.placements(work);
     }
-    for (int i = 0; i < kLanes; ++i)
-      scratch.inverse_size[static_cast<std::size_t>(i)] = size[i] > 0 ? 1.0 / size[i] : 0.0;
-    const auto step = static_cast<std::ptrdiff_t>(group_size_);
-    double* gradient = lanes(batch, layout.weights());
-    lane_outer(H, K, K, L, groups, scratch.chi.get(), static_cast<std::ptrdiff_t>(H) * L * kLanes,
-               chunk, step, gradient);
-    const auto g_step = static_cast<std::ptrdiff_t>(H) * P * kLanes;
-    if (atoms_) {
-      lane_outer(H, F, K, P, groups, scratch.g_relevant.get(), g_step, scratch.theta.get(),
-                 static_cast<std::ptrdiff_t>(P) * F * kLanes, gradient);
-    } else {
-      lane_outer(H, F, K, P, groups, scratch.g_relevant.get(), g_step,
-                 chunk + static_cast<std::ptrdiff_t>(L) * K * kLanes, step, gradient);
-    }
-    lane_close_batch(summed, squared, scratch.inverse_size.get(), batch, scratch.total.get(),
-                     scratch.squares.get());
+    add_gradient(chunk, groups, s, lanes(s.batch.data(), layout.weights()));
+    for (int i = 0; i < kLanes; ++i) s.inverse_size[at(i)] = size[i] > 0 ? 1.0 / size[i] : 0.0;
+    lane_close_batch(summed, squared, s.inverse_size.data(), s.batch.data(), s.total.data(),
+                     s.squares.data());
   }
 
-  double* sums = partial_.data() + block % round_ * 2 * static_cast<std::size_t>(entries_);
+  double* sums = partial_.data() + block % round_ * 2 * at(entries_);
   double* squares = sums + entries_;
   for (int j = 0; j < entries_; ++j) {
-    sums[j] = Eigen::Map<Vector>(lanes(scratch.total.get(), j), kLanes).sum();
-    squares[j] = Eigen::Map<Vector>(lanes(scratch.squares.get(), j), kLanes).sum();
+    sums[j] = Eigen::Map<Vector>(lanes(s.total.data(), j), kLanes).sum();
+    squares[j] = Eigen::Map<Vector>(lanes(s.squares.data(), j), kLanes).sum();
   }
 }
 
@@ -246,7 +259,7 @@ void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation
       }
     });
     for (std::size_t block = 0; block < count; ++block) {
-      const double* from = partial_.data() + block * 2 * static_cast<std::size_t>(entries_);
+      const double* from = partial_.data() + block * 2 * at(entries_);
       sums += Eigen::Map<const Vector>(from, entries_);
       squares += Eigen::Map<const Vector>(from + entries_, entries_);
     }
@@ -275,7 +288,7 @@ void MonteCarlo::evaluate(const Point& point, const Request& request, Evaluation
 MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {
   const int L = problem().L(), H = problem().H(), F = problem().F();
   const std::int64_t draw = index / placements_;
-  const auto lane = static_cast<std::size_t>(draw % kLanes);
+  const auto lane = at(draw % kLanes);
   const auto p = static_cast<int>(index % placements_);
   std::vector<double> values(group_size_ + spare());
   generate(draw / kLanes, values.data());
@@ -283,11 +296,10 @@ MonteCarlo::Sample MonteCarlo::sample(std::int64_t index) const {
     for (double& x : values) x = static_cast<float>(x);
   }
   Sample out{Matrix(L, F + H), p};
-  for (int j = 0; j < L * (F + H); ++j)
-    out.x.data()[j] = values[static_cast<std::size_t>(j) * kLanes + lane];
+  for (int j = 0; j < L * (F + H); ++j) out.x.data()[j] = values[at(j) * kLanes + lane];
   for (int f = 0; f < F; ++f) {
     const int position = L * (F + H) + (atoms_ ? p : p * F + f);
-    const double signal = values[static_cast<std::size_t>(position) * kLanes + lane];
+    const double signal = values[at(position) * kLanes + lane];
     out.x(p, f) += atoms_ ? atom_theta_(f, static_cast<Eigen::Index>(signal)) : signal;
   }
   return out;

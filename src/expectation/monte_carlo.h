@@ -40,12 +40,17 @@ class MonteCarlo final : public Engine {
  private:
   /// Scratch of one worker; sized once.
   struct Scratch {
-    LaneBuffer<double> chi, mu, theta, g_relevant, work, weight, inverse_size;
-    LaneBuffer<double> batch, total, squares;
+    AlignedVector chi, mu, theta, g_relevant, work, weight, inverse_size;
+    AlignedVector batch, total, squares;
   };
 
   void generate(std::int64_t group, double* values) const;
   std::size_t spare() const;  // numbers that `generate` needs besides those of a group
+  template <class T>
+  void set_scores(const T* x, int n, bool look_up, Scratch& s, PlacementBatch& work) const;
+  const double* weigh(std::int64_t first, Scratch& s, double* size) const;
+  template <class T>
+  void add_gradient(const T* chunk, int groups, const Scratch& s, double* gradient) const;
   template <class T>
   void run_block(std::size_t block, int worker, const Point& point, const Request& request);
 

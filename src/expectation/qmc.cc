@@ -5,7 +5,8 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "expectation/lane_products.h"
+#include "core/index.h"
+#include "core/lane_products.h"
 #include "expectation/sampled_sums.h"
 
 namespace headflow {
@@ -62,39 +63,37 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& co
   }
   sobol_ = ScrambledSobol(signal_dimensions_ + sobol_noise_, log2_points_, randomisations_);
   const int roles = calls_ * placements_;
-  group_size_ = static_cast<std::size_t>(noise + (atoms_ ? 0 : roles * F)) * kLanes;
+  group_size_ = at(noise + (atoms_ ? 0 : roles * F)) * kLanes;
 
-  const auto heads = static_cast<std::size_t>(H);
-  const std::size_t scores =
-      static_cast<std::size_t>(calls_) * static_cast<std::size_t>(L) * heads * kLanes;
+  const auto heads = at(H);
+  const std::size_t scores = at(calls_) * at(L) * heads * kLanes;
   const Blocking blocking =
       choose_blocking(groups_, group_size_ * (single_precision_ ? 4 : 8), scores * 8, 0);
   block_groups_ = std::min(blocking.block_groups, groups_);  // powers of two: it divides groups_
   chunk_groups_ = std::min(blocking.chunk_groups, block_groups_);
-  const auto blocks = static_cast<std::size_t>(randomisations_ * (groups_ / block_groups_));
+  const auto blocks = at(randomisations_ * (groups_ / block_groups_));
   const int entries = SumLayout(problem).size();
-  round_ = std::max<std::size_t>(1, kRoundNumbers / static_cast<std::size_t>(entries));
-  partial_.resize(std::min(blocks, round_) * static_cast<std::size_t>(entries));
+  round_ = std::max<std::size_t>(1, kRoundNumbers / at(entries));
+  partial_.resize(std::min(blocks, round_) * at(entries));
 
   const SampleStore::Shape shape{.groups = randomisations_ * groups_,
                                  .group_size = group_size_,
-                                 .spare = static_cast<std::size_t>(signal_dimensions_) * kLanes,
+                                 .spare = at(signal_dimensions_) * kLanes,
                                  .block_groups = block_groups_,
                                  .single_precision = single_precision_,
                                  .memory = options.memory};
-  const std::size_t own = static_cast<std::size_t>(chunk_groups_) * scores / kLanes +
-                          problem.activation().scratch_groups(problem.sizes()) +
-                          3 * static_cast<std::size_t>(entries);
+  const std::size_t own = at(chunk_groups_) * scores / kLanes +
+                          problem.activation().scratch_groups(problem.sizes()) + 3 * at(entries);
   workers_ = affordable_workers(options, context,
                                 shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
-  scratch_.resize(static_cast<std::size_t>(workers_.count()));
+  scratch_.resize(at(workers_.count()));
   for (Scratch& s : scratch_) {
-    const auto chunk = static_cast<std::size_t>(chunk_groups_);
+    const auto chunk = at(chunk_groups_);
     s.chi = allocate_lanes(chunk * scores / kLanes);
-    s.mu = allocate_lanes(heads * static_cast<std::size_t>(placements_));
-    s.g_relevant = allocate_lanes(chunk * heads * static_cast<std::size_t>(roles));
+    s.mu = allocate_lanes(heads * at(placements_));
+    s.g_relevant = allocate_lanes(chunk * heads * at(roles));
     s.work = allocate_lanes(problem.activation().scratch_groups(problem.sizes()));
-    s.sums = allocate_lanes(static_cast<std::size_t>(entries));
+    s.sums = allocate_lanes(at(entries));
   }
   store_ = SampleStore(shape, workers_,
                        [this](std::int64_t group, double* values) { generate(group, values); });
@@ -109,20 +108,20 @@ void Qmc::set_roles() {
   const int P = placements_;
   calls_ = (K + P - 1) / P;
   const int roles = calls_ * P;
-  const auto size = static_cast<std::size_t>(roles);
+  const auto size = at(roles);
   role_weight_ = allocate_lanes(size);
-  atom_theta_ = allocate_lanes(size * static_cast<std::size_t>(F));
-  atom_mu_ = allocate_lanes(size * static_cast<std::size_t>(H));
-  atom_factor_ = allocate_lanes(size * static_cast<std::size_t>(H));
+  atom_theta_ = allocate_lanes(size * at(F));
+  atom_mu_ = allocate_lanes(size * at(H));
+  atom_factor_ = allocate_lanes(size * at(H));
   for (int role = 0; role < roles; ++role) {
     const int k = role % K;
     const int times = (roles - k + K - 1) / K;  // that component k has a role
     double weight = 1.0 / times;
-    if (mixture_) weight *= mixture_->components()[static_cast<std::size_t>(k)].weight;
-    std::fill_n(lanes(role_weight_.get(), role), kLanes, weight);
+    if (mixture_) weight *= mixture_->components()[at(k)].weight;
+    std::fill_n(lanes(role_weight_.data(), role), kLanes, weight);
     for (int f = 0; atoms_ && f < F; ++f) {
-      std::fill_n(lanes(atom_theta_.get(), role * F + f), kLanes,
-                  mixture_->components()[static_cast<std::size_t>(k)].mean[f]);
+      std::fill_n(lanes(atom_theta_.data(), role * F + f), kLanes,
+                  mixture_->components()[at(k)].mean[f]);
     }
   }
 }
@@ -158,7 +157,7 @@ void Qmc::generate(std::int64_t group, double* values) const {
     for (int role = 0; role < roles; ++role) {
       if (mixture_) {
         const auto& components = mixture_->components();
-        mixture_->sample_component(static_cast<std::size_t>(role) % components.size(), z, one);
+        mixture_->sample_component(at(role) % components.size(), z, one);
       } else {
         const double turned = uniform[i] + static_cast<double>(role) / roles;
         prior.sample(std::clamp(turned - std::floor(turned), 0x1p-53, 1 - 0x1p-53), z, one);
@@ -172,10 +171,10 @@ void Qmc::generate(std::int64_t group, double* values) const {
 void Qmc::set_atoms() {
   const int H = problem().H(), F = problem().F(), P = placements_;
   for (int c = 0; c < calls_; ++c) {
-    lane_scores(weights_.data(), F + H, H, F, lanes(atom_theta_.get(), c * P * F), P, 0,
-                lanes(atom_mu_.get(), c * P * H));
+    lane_scores(weights_.data(), F + H, H, F, lanes(atom_theta_.data(), c * P * F), P, 0,
+                lanes(atom_mu_.data(), c * P * H));
   }
-  std::transform(atom_mu_.get(), lanes(atom_mu_.get(), calls_ * P * H), atom_factor_.get(),
+  std::transform(atom_mu_.data(), lanes(atom_mu_.data(), calls_ * P * H), atom_factor_.data(),
                  [](double mu) { return std::exp2(mu); });
 }
 
@@ -184,14 +183,14 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
   const int L = problem().L(), H = problem().H(), F = problem().F();
   const int K = F + H, P = placements_, C = calls_;
   const SumLayout layout(problem());
-  Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
+  Scratch& scratch = scratch_[at(worker)];
   const T* samples =
       store_.block<T>(static_cast<std::int64_t>(block) * block_groups_, block_groups_, worker);
-  double* sums = scratch.sums.get();
+  double* sums = scratch.sums.data();
   std::fill_n(sums, layout.size() * kLanes, 0.0);
   PlacementBatch work = batch_into(problem(), point, request.second_moment, sums);
   work.placements = P;
-  work.scratch = scratch.work.get();
+  work.scratch = scratch.work.data();
   const double shift = problem().activation().largest_shift(point.blocks);
   const auto step = static_cast<std::ptrdiff_t>(group_size_);
   const std::ptrdiff_t chi_step = std::ptrdiff_t{H} * L * kLanes;
@@ -204,21 +203,21 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
     const T* chunk = samples + start * step;
     for (int n = 0; n < groups; ++n) {
       const T* x = chunk + n * step;
-      double* chi = scratch.chi.get() + n * C * chi_step;
+      double* chi = scratch.chi.data() + n * C * chi_step;
       if (group_size_ > kLongGroup) workers_.check_go_on();
       lane_scores(weights_.data(), K, H, K, x, L, step, chi);
       for (int c = 1; c < C; ++c) std::copy_n(chi, chi_step, chi + c * chi_step);
       for (int c = 0; c < C; ++c) {
         work.chi = chi + c * chi_step;
-        work.g_relevant = scratch.g_relevant.get() + (n * C + c) * g_step;
-        work.weight = lanes(role_weight_.get(), c * P);
+        work.g_relevant = scratch.g_relevant.data() + (n * C + c) * g_step;
+        work.weight = lanes(role_weight_.data(), c * P);
         if (atoms_) {
-          work.mu = atom_mu_.get() + c * g_step;
-          work.factor = atom_factor_.get() + c * g_step;
+          work.mu = atom_mu_.data() + c * g_step;
+          work.factor = atom_factor_.data() + c * g_step;
         } else {
           lane_scores(weights_.data(), K, H, F, x + noise + c * theta_step, P, step,
-                      scratch.mu.get());
-          work.mu = scratch.mu.get();
+                      scratch.mu.data());
+          work.mu = scratch.mu.data();
         }
         work.moderate = always_moderate_ || moderate(work.chi, H * L, work.mu, H * P, shift);
         problem().activation().placements(work);
@@ -226,11 +225,11 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
     }
     double* gradient = lanes(sums, layout.weights());
     for (int c = 0; c < C; ++c) {
-      lane_outer(H, K, K, L, groups, scratch.chi.get() + c * chi_step, C * chi_step, chunk, step,
+      lane_outer(H, K, K, L, groups, scratch.chi.data() + c * chi_step, C * chi_step, chunk, step,
                  gradient);
-      const double* g = scratch.g_relevant.get() + c * g_step;
+      const double* g = scratch.g_relevant.data() + c * g_step;
       if (atoms_) {
-        lane_outer(H, F, K, P, groups, g, C * g_step, atom_theta_.get() + c * theta_step, 0,
+        lane_outer(H, F, K, P, groups, g, C * g_step, atom_theta_.data() + c * theta_step, 0,
                    gradient);
       } else {
         lane_outer(H, F, K, P, groups, g, C * g_step, chunk + noise + c * theta_step, step,
@@ -238,7 +237,7 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
       }
     }
   }
-  double* out = partial_.data() + block % round_ * static_cast<std::size_t>(layout.size());
+  double* out = partial_.data() + block % round_ * at(layout.size());
   for (int j = 0; j < layout.size(); ++j) {
     out[j] = Eigen::Map<Vector>(lanes(sums, j), kLanes).sum();
   }
@@ -250,8 +249,8 @@ void Qmc::evaluate(const Point& point, const Request& request, Evaluation& out) 
   always_moderate_ = always_moderate(problem(), weights_, point, theta_bound_);
   if (atoms_) set_atoms();
 
-  const auto blocks = static_cast<std::size_t>(groups_ / block_groups_);  // of a randomisation
-  const std::size_t all = blocks * static_cast<std::size_t>(randomisations_);
+  const auto blocks = at(groups_ / block_groups_);  // of a randomisation
+  const std::size_t all = blocks * at(randomisations_);
   Matrix means = Matrix::Zero(randomisations_, layout.size());
   for (std::size_t first = 0; first < all; first += round_) {
     const std::size_t count = std::min(round_, all - first);
@@ -264,8 +263,8 @@ void Qmc::evaluate(const Point& point, const Request& request, Evaluation& out) 
     });
     for (std::size_t block = 0; block < count; ++block) {
       means.row(static_cast<Eigen::Index>((first + block) / blocks)) +=
-          Eigen::Map<const Eigen::RowVectorXd>(
-              partial_.data() + block * static_cast<std::size_t>(layout.size()), layout.size());
+          Eigen::Map<const Eigen::RowVectorXd>(partial_.data() + block * at(layout.size()),
+                                               layout.size());
     }
   }
   means /= static_cast<double>(points_);

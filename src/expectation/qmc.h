@@ -41,7 +41,7 @@ class Qmc final : public Engine {
  private:
   /// Scratch of one worker; sized once.
   struct Scratch {
-    LaneBuffer<double> chi, mu, g_relevant, work, sums;
+    AlignedVector chi, mu, g_relevant, work, sums;
   };
 
   void set_roles();
@@ -70,11 +70,11 @@ class Qmc final : public Engine {
   ScrambledSobol sobol_;
   SampleStore store_;
   std::vector<Scratch> scratch_;
-  LaneBuffer<double> role_weight_;                         // [C][P]
-  LaneBuffer<double> atom_theta_, atom_mu_, atom_factor_;  // [C][P][F], [C][H][P] twice
-  Matrix weights_;                                         // [m R] in bits
-  std::size_t round_ = 1;                                  // blocks whose sums are kept at once
-  std::vector<double> partial_;                            // sums of each block of a round
+  AlignedVector role_weight_;                         // [C][P]
+  AlignedVector atom_theta_, atom_mu_, atom_factor_;  // [C][P][F], [C][H][P] twice
+  Matrix weights_;                                    // [m R] in bits
+  std::size_t round_ = 1;                             // blocks whose sums are kept at once
+  std::vector<double> partial_;                       // sums of each block of a round
   bool always_moderate_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/index.h"
 #include "core/random.h"
 
 namespace headflow {
@@ -29,20 +30,24 @@ double bytes_of_machine() {
 }
 
 template <class T>
-LaneBuffer<T> allocate(std::size_t size) {
-  LaneBuffer<T> out = hwy::AllocateAligned<T>(size);
-  if (!out) {
-    throw Error(
-        fmt::format("there is no memory for samples ({:.0f} MiB at once): take fewer "
-                    "tokens, heads or threads, or a smaller program.memory",
-                    static_cast<double>(size * sizeof(T)) / kMiB));
+AlignedArray<T> allocate(std::size_t size) {
+  AlignedArray<T> out;
+  if (size <= out.max_size()) {
+    try {
+      out.resize(size);
+      return out;
+    } catch (const std::bad_alloc&) {  // what to do about it is known here
+    }
   }
-  return out;
+  throw Error(
+      fmt::format("there is no memory for samples ({:.0f} MiB at once): take fewer "
+                  "tokens, heads or threads, or a smaller program.memory",
+                  static_cast<double>(size) * sizeof(T) / kMiB));
 }
 
 }  // namespace
 
-LaneBuffer<double> allocate_lanes(std::size_t groups) {
+AlignedVector allocate_lanes(std::size_t groups) {
   return allocate<double>(std::max<std::size_t>(1, groups) * kLanes);
 }
 
@@ -63,10 +68,10 @@ Workers affordable_workers(const EngineOptions& options, const Context& context,
 Blocking choose_blocking(std::int64_t groups, std::size_t sample_bytes, std::size_t score_bytes,
                          std::int64_t fewest_chunks) {
   std::int64_t block = kBlockGroups;
-  while (block > 1 && static_cast<std::size_t>(block) * sample_bytes > kBlockBudget) block /= 2;
+  while (block > 1 && at(block) * sample_bytes > kBlockBudget) block /= 2;
   std::int64_t chunk = block;
-  while (chunk > 1 && (static_cast<std::size_t>(chunk) * (sample_bytes + score_bytes) > kL1Budget ||
-                       groups / chunk < fewest_chunks)) {
+  while (chunk > 1 &&
+         (at(chunk) * (sample_bytes + score_bytes) > kL1Budget || groups / chunk < fewest_chunks)) {
     chunk /= 2;
   }
   return {block, chunk};
@@ -85,38 +90,37 @@ SampleStore::SampleStore(const Shape& shape, const Workers& workers, Make make)
                     "smaller number they are made anew at each evaluation",
                     total / kMiB, bytes_of_machine() / kMiB));
   }
-  generated_.resize(static_cast<std::size_t>(workers.count()));
+  generated_.resize(at(workers.count()));
   own_.resize(generated_.size());
   if (kept_) allocate_groups(shape_.groups, kept_buffers_);
 }
 
 /// Room of a worker, made when it first has something to do.
 double* SampleStore::generated(int worker) {
-  LaneBuffer<double>& buffer = generated_[static_cast<std::size_t>(worker)];
-  if (!buffer) buffer = allocate<double>(shape_.group_size + shape_.spare);
-  return buffer.get();
+  AlignedVector& buffer = generated_[at(worker)];
+  if (buffer.empty()) buffer = allocate<double>(shape_.group_size + shape_.spare);
+  return buffer.data();
 }
 
 void SampleStore::allocate_groups(std::int64_t groups, Buffers& buffers) const {
-  const std::size_t size = static_cast<std::size_t>(groups) * shape_.group_size;
+  const std::size_t size = at(groups) * shape_.group_size;
   if (shape_.single_precision) {
-    if (!buffers.narrow) buffers.narrow = allocate<float>(size);
-  } else if (!buffers.wide) {
+    if (buffers.narrow.empty()) buffers.narrow = allocate<float>(size);
+  } else if (buffers.wide.empty()) {
     buffers.wide = allocate<double>(size);
   }
 }
 
 void SampleStore::fill(const Workers& workers) {
   if (!kept_) return;
-  workers.for_each_block(
-      static_cast<std::size_t>(shape_.groups), [&](std::size_t group, int worker) {
-        const auto number = static_cast<std::int64_t>(group);
-        if (shape_.single_precision) {
-          make_group(number, worker, kept_buffers_.narrow.get() + group * shape_.group_size);
-        } else {
-          make_group(number, worker, kept_buffers_.wide.get() + group * shape_.group_size);
-        }
-      });
+  workers.for_each_block(at(shape_.groups), [&](std::size_t group, int worker) {
+    const auto number = static_cast<std::int64_t>(group);
+    if (shape_.single_precision) {
+      make_group(number, worker, kept_buffers_.narrow.data() + group * shape_.group_size);
+    } else {
+      make_group(number, worker, kept_buffers_.wide.data() + group * shape_.group_size);
+    }
+  });
 }
 
 template <class T>

@@ -2,22 +2,20 @@
 
 // Where the engines with samples keep them: groups of 8, one per vector lane.
 
-#include <hwy/aligned_allocator.h>
-
 #include <cstdint>
 #include <functional>
 #include <type_traits>
 #include <vector>
 
+#include "core/aligned.h"
+#include "core/index.h"
 #include "core/workers.h"
 #include "expectation/engine.h"
 
 namespace headflow {
 
-template <class T>
-using LaneBuffer = hwy::AlignedFreeUniquePtr<T[]>;
 /// Room for so many groups of 8 numbers, and for at least one. Throws Error if there is none.
-LaneBuffer<double> allocate_lanes(std::size_t groups);
+AlignedVector allocate_lanes(std::size_t groups);
 
 /// As many of the context's workers as have room for their scratch space in options.memory, or one;
 /// fewer give the same bits. Throws OptionError for run.engine if one takes more than the machine
@@ -68,28 +66,26 @@ class SampleStore {
   /// Groups first, ..., first + count - 1; T must be the precision of the shape.
   template <class T>
   const T* block(std::int64_t first, std::int64_t count, int worker) {
-    if (kept_)
-      return buffer<T>(kept_buffers_) + static_cast<std::size_t>(first) * shape_.group_size;
-    Buffers& own = own_[static_cast<std::size_t>(worker)];
+    if (kept_) return buffer<T>(kept_buffers_) + at(first) * shape_.group_size;
+    Buffers& own = own_[at(worker)];
     allocate_groups(shape_.block_groups, own);
     for (std::int64_t i = 0; i < count; ++i) {
-      make_group(first + i, worker,
-                 buffer<T>(own) + static_cast<std::size_t>(i) * shape_.group_size);
+      make_group(first + i, worker, buffer<T>(own) + at(i) * shape_.group_size);
     }
     return buffer<T>(own);
   }
 
  private:
   struct Buffers {
-    LaneBuffer<double> wide;
-    LaneBuffer<float> narrow;
+    AlignedVector wide;
+    AlignedArray<float> narrow;
   };
   template <class T>
-  static T* buffer(const Buffers& buffers) {
+  static T* buffer(Buffers& buffers) {
     if constexpr (std::is_same_v<T, float>) {
-      return buffers.narrow.get();
+      return buffers.narrow.data();
     } else {
-      return buffers.wide.get();
+      return buffers.wide.data();
     }
   }
   void allocate_groups(std::int64_t groups, Buffers& buffers) const;
@@ -101,8 +97,8 @@ class SampleStore {
   Make make_;
   bool kept_ = false;
   Buffers kept_buffers_;
-  std::vector<Buffers> own_;                   // of each worker, if samples are not kept
-  std::vector<LaneBuffer<double>> generated_;  // of each worker: a group before it is narrowed
+  std::vector<Buffers> own_;              // of each worker, if samples are not kept
+  std::vector<AlignedVector> generated_;  // of each worker: a group before it is narrowed
 };
 
 }  // namespace headflow

@@ -1,5 +1,6 @@
 #include "expectation/sobol.h"
 
+#include "core/index.h"
 #include "core/simd_dispatch.h"
 
 // clang-format off
@@ -80,28 +81,23 @@ ScrambledSobol::ScrambledSobol(int dimensions, int log2_points, int randomisatio
     : dimensions_(dimensions),
       columns_(log2_points),
       randomisations_(randomisations),
-      directions_(static_cast<std::size_t>(dimensions) * static_cast<std::size_t>(log2_points)) {
-  const auto record = static_cast<std::size_t>(kLanes + columns_ - kGroupBits);
-  scrambled_.resize(static_cast<std::size_t>(randomisations) *
-                    static_cast<std::size_t>(dimensions) * record);
+      directions_(at(dimensions) * at(log2_points)) {
+  const auto record = at(kLanes + columns_ - kGroupBits);
+  scrambled_.resize(at(randomisations) * at(dimensions) * record);
   if (dimensions == 0) return;
-  boost::random::sobol engine(static_cast<std::size_t>(dimensions));
+  boost::random::sobol engine(at(dimensions));
   for (int k = 0; k < columns_; ++k) {
     // Boost counts from 1 and in Gray code: the code of 2^(k+1) - 1 is 2^k.
     engine.seed((std::uint64_t{2} << k) - 2);
     for (int j = 0; j < dimensions; ++j) {
-      directions_[static_cast<std::size_t>(j) * static_cast<std::size_t>(columns_) +
-                  static_cast<std::size_t>(k)] = engine();
+      directions_[at(j) * at(columns_) + at(k)] = engine();
     }
   }
 }
 
 const std::uint64_t* ScrambledSobol::digits(int randomisation, int dimension) const {
-  const auto record = static_cast<std::size_t>(kLanes + columns_ - kGroupBits);
-  return scrambled_.data() +
-         (static_cast<std::size_t>(randomisation) * static_cast<std::size_t>(dimensions_) +
-          static_cast<std::size_t>(dimension)) *
-             record;
+  const auto record = at(kLanes + columns_ - kGroupBits);
+  return scrambled_.data() + (at(randomisation) * at(dimensions_) + at(dimension)) * record;
 }
 
 void ScrambledSobol::scramble(const StreamKey& key) {
@@ -116,8 +112,7 @@ void ScrambledSobol::scramble(const StreamKey& key) {
         matrix[i] = diagonal | (stream.bits() & (diagonal - 1));
       }
       std::uint64_t column[64];
-      const std::uint64_t* direction =
-          directions_.data() + static_cast<std::size_t>(j) * static_cast<std::size_t>(columns_);
+      const std::uint64_t* direction = directions_.data() + at(j) * at(columns_);
       for (int k = 0; k < columns_; ++k) {
         column[k] = 0;
         for (std::uint64_t left = direction[k]; left != 0;) {

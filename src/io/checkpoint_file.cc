@@ -56,7 +56,7 @@ void require_checkpoint(const std::string& path, const std::string& previous) {
   if (!fs::exists(path) || is_checkpoint(path) || is_checkpoint(previous)) return;
   throw FileError(path,
                   "is not a checkpoint of this version of headflow, or its beginning is damaged; "
-                  "move it away to start anew, or choose another --output");
+                  "move it away to start anew, or choose another result.output");
 }
 
 template <class Value>
@@ -180,7 +180,7 @@ SgdCheckpoint read_one(const std::string& path, const std::string& configuration
   const bool same_program = file.text("program") == build_identity();
   if (!same_owner || !same_program || file.text("configuration") != configuration) {
     throw FileError(path, fmt::format("is the checkpoint of another {}; delete it to start anew, "
-                                      "or choose another --output",
+                                      "or choose another result.output",
                                       same_program ? "configuration" : "version of headflow"));
   }
   return parse(file);

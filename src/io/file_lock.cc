@@ -22,7 +22,8 @@ FileLock::FileLock(const std::string& path, const std::string& what, AtEnd at_en
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(file_);
       throw Error(fmt::format(
-          "{}: another process is at work on it; wait for it, or choose another --output", what));
+          "{}: another process is at work on it; wait for it, or choose another result.output",
+          what));
     }
     // If a process that has just ended removed the file, this lock is on nothing: once more.
     struct stat mine {

@@ -10,7 +10,7 @@ namespace headflow {
 /// The order parameters of the model, or a gradient or an error with respect to them.
 ///   m       H x F  overlaps of the heads with an orthonormal frame of the hidden directions: with
 ///                  the directions themselves, m_hf = k_h . k*_f, if they are orthonormal (frame.h)
-///   R       H x H  the heads' orthogonal parts in a fixed orthonormal frame (a general
+///   R       H x H  the heads' orthogonal parts in a fixed orthonormal basis (a general
 ///                  matrix: the loss depends on R R^T only, but the flow moves R freely)
 ///   blocks         what the activation trains besides: b and v of softmax-1, b of B-softmax, ...
 struct Point {

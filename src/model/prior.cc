@@ -163,7 +163,7 @@ Vector vector_parameter(const PriorParameters& parameters, std::string_view name
 Vector signal_strengths(const PriorParameters& parameters) {
   const auto it = parameters.find("nu");
   if (it == parameters.end()) {
-    throw OptionError("problem.nu", "", "give the signal strengths, nu = [nu1, nu2] or --nu 2,2");
+    throw OptionError("problem.nu", "", "give the signal strengths, nu = [nu1, nu2]");
   }
   const Matrix& nu = it->second;
   if (nu.rows() != 1 || nu.cols() < 1 || nu.cols() > 2) {

@@ -25,8 +25,8 @@ class Direct final : public SgdMethod {
                         fmt::format("must be at least features + heads = {}", F + H));
     }
     stride_ = at((setting.dimension + kLanes - 1) / kLanes * kLanes);
-    teacher_.resize(at(F) * stride_);
-    heads_.resize(at(H) * stride_);
+    teacher_.assign(at(F) * stride_, 0.0);
+    heads_.assign(at(H) * stride_, 0.0);
     for (int f = 0; f < F; ++f) {
       for (int j = 0; j < F; ++j) teacher_[at(f) * stride_ + at(j)] = start.C(f, j);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/index.h"
 #include "core/random.h"
 #include "core/simd_dispatch.h"
 
@@ -56,8 +57,8 @@ HWY_INLINE void Dots(std::size_t stride, const double* k, const double* x, std::
 
 void Scores(int heads, int tokens, std::size_t stride, const double* k, const double* x,
             std::size_t chi_step, std::size_t token_step, double* chi) {
-  const auto H = static_cast<std::size_t>(heads);
-  for (std::size_t t = 0; t < static_cast<std::size_t>(tokens); ++t) {
+  const auto H = at(heads);
+  for (std::size_t t = 0; t < at(tokens); ++t) {
     const double* token = x + t * stride;
     std::size_t h = 0;
     const auto out = [&] { return chi + h * chi_step + t * token_step; };
@@ -69,7 +70,7 @@ void Scores(int heads, int tokens, std::size_t stride, const double* k, const do
 
 void GramProduct(int tokens, std::size_t stride, const double* x, const double* w, double* out) {
   constexpr std::size_t kPanel = 512;  // of a row; what was just read is read again from L1
-  const auto L = static_cast<std::size_t>(tokens);
+  const auto L = at(tokens);
   HWY_ALIGN double r[kPanel];
   std::fill_n(out, L, 0.0);
   for (std::size_t from = 0; from < stride; from += kPanel) {
@@ -91,7 +92,7 @@ void GramProduct(int tokens, std::size_t stride, const double* x, const double* 
 
 void Outer(int heads, int tokens, std::size_t stride, const double* g, std::size_t g_step,
            std::size_t token_step, const double* x, double* sum) {
-  const auto L = static_cast<std::size_t>(tokens), H = static_cast<std::size_t>(heads);
+  const auto L = at(tokens), H = at(heads);
   constexpr std::size_t kPanel = 256;
   for (std::size_t from = 0; from < stride; from += kPanel) {
     const std::size_t n = std::min(kPanel, stride - from);
@@ -112,7 +113,7 @@ void Outer(int heads, int tokens, std::size_t stride, const double* g, std::size
 void Add(int rows, std::size_t stride, const double* weight, const double* x, double* y) {
   for (std::size_t j = 0; j < stride; j += hn::Lanes(d)) {
     V value = hn::Load(d, y + j);
-    for (std::size_t f = 0; f < static_cast<std::size_t>(rows); ++f) {
+    for (std::size_t f = 0; f < at(rows); ++f) {
       value = hn::MulAdd(hn::Set(d, weight[f]), hn::Load(d, x + f * stride + j), value);
     }
     hn::Store(value, d, y + j);

@@ -23,7 +23,7 @@ struct Setting {
   int steps;
 };
 
-// From D = F + H, where nothing is beyond the frame, over the sizes where the coordinates beyond
+// From D = F + H, where nothing is beyond the basis, over the sizes where the coordinates beyond
 // are drawn as they are (up to D = 9, 14 and 20 here) to the general case; batches of one chunk, of
 // many, and of many blocks.
 constexpr Setting kSettings[] = {{"softmax", "flipping", 30, 3, 2, 2, 5, 1.0, 20},
@@ -98,7 +98,7 @@ TEST(SgdLaw, ReducedIsDirect) {
   }
 }
 
-// At D = 14 and one large step the parts beyond the frame matter: a chain with a mistake there is
+// At D = 14 and one large step the parts beyond the basis matter: a chain with a mistake there is
 // rejected, the same chain without it is not (false alarm 1e-4).
 TEST(SgdLaw, MistakesAreNoticed) {
   if (testing::effort() == testing::Effort::sanitized)

@@ -7,7 +7,7 @@
 
 #include "core/aligned.h"
 #include "core/error.h"
-#include "sgd/lane_frames.h"
+#include "sgd/lane_grams.h"
 #include "support/problems.h"
 #include "support/reference_model.h"
 
@@ -105,7 +105,7 @@ TEST(SgdStep, DirectAgreesWithAutomaticDifferentiation) {
   }
 }
 
-// All tokens have one axis of their own beyond the frame: its coordinates are made again here from
+// All tokens have one axis of their own beyond the basis: its coordinates are made again here from
 // the same random numbers. Beyond it the step is random still, which shows only in q.
 TEST(SgdStep, ReducedAgreesWithAutomaticDifferentiation) {
   for (const char* activation : {"softmax", "softmax-1", "b-softmax"}) {
@@ -150,8 +150,8 @@ TEST(SgdStep, ReducedAgreesWithAutomaticDifferentiation) {
           }
           w.normalize();
           AlignedVector normal(kLanes), uniform(kLanes), u(kLanes);
-          fill_normals({kSeed, Purpose::sgd_frame, 0}, 0, 1, normal.data());
-          fill_uniforms({kSeed, Purpose::sgd_frame_choice, 0}, 0, 1, uniform.data());
+          fill_normals({kSeed, Purpose::sgd_chunk, 0}, 0, 1, normal.data());
+          fill_uniforms({kSeed, Purpose::sgd_chunk_choice, 0}, 0, 1, uniform.data());
           lane_chi({kSeed, Purpose::sgd_retry, 0}, {0, 0}, D - F - H, normal.data(), uniform.data(),
                    u.data());
           const double shift = u[0] - w.dot(tokens.col(columns));

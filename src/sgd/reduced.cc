@@ -1,15 +1,15 @@
 // SGD without vectors of dimension D, exact in law.
 //
-// The state's frame has F + H vectors. A token has independent normal coordinates P along them,
-// and in the D' = D - F - H dimensions beyond it is a normal vector that the attention does not
-// see: it enters the loss, and so the gradient coefficients g of a sample, only through
+// The state's basis (state.h) has F + H vectors. A token has independent normal coordinates P along
+// them, and in the D' = D - F - H dimensions beyond it is a normal vector that the attention does
+// not see: it enters the loss, and so the gradient coefficients g of a sample, only through
 // X_perp^T w = |w| u, u a normal vector of dimension D'. A chunk of n samples has n such vectors;
-// in a frame adapted to them they are the rows of a Bartlett triangle T, and given u
-//   X_perp = Y + w^ (u - w^T Y)^T     along the n axes of that frame, Y normal,
+// along axes adapted to them they are the rows of a Bartlett triangle T, and given u
+//   X_perp = Y + w^ (u - w^T Y)^T     along these n axes, Y normal,
 //          = (1 - w^ w^^T) N          beyond, N normal: g N has covariance S = sum g~ g~^T.
 // The sum V of g X_perp over the chunk is therefore known along n axes, and beyond them it is a
 // square root of S times a normal matrix, of which only the Gram matrix matters: Bartlett again.
-// Sums of chunks lie in frames that are independent and uniformly distributed (Haar), so their
+// How sums of chunks lie to each other is independent and uniformly distributed (Haar), so their
 // Gram matrices can be merged exactly (lane_merge). Eight chunks at a time, one per vector lane.
 //
 // If D' is so small that these triangles would be singular, the D' coordinates are drawn as they
@@ -22,8 +22,8 @@
 #include "core/aligned.h"
 #include "core/error.h"
 #include "core/index.h"
-#include "expectation/lane_products.h"
-#include "sgd/lane_frames.h"
+#include "core/lane_products.h"
+#include "sgd/lane_grams.h"
 #include "sgd/method.h"
 
 namespace headflow {
@@ -74,8 +74,8 @@ class Reduced final : public SgdMethod {
       s.x.resize(at(L) * at(columns_ + axes_) * kLanes);
       s.weights.resize(at(H) * at(L) * kLanes);
       s.mean.resize((2 * at(L) + problem.activation().state_groups(problem.sizes())) * kLanes);
-      s.theta.resize(at(F + 1) * kLanes + 2 * at(F));
-      s.frame.resize(frame_numbers(axes_) * kLanes);
+      s.theta.assign(at(F + 1) * kLanes + 2 * at(F), 0.0);  // no normals for atoms
+      s.normals.resize(chunk_normals(axes_) * kLanes);
       s.choice.resize(at(axes_ + 2 * H) * kLanes);
       s.chunk.resize((triangle(axes_) + at(H * axes_) + 6 * triangle(H)) * kLanes);
       s.merge.resize(merge_scratch(H) * kLanes);
@@ -136,7 +136,7 @@ class Reduced final : public SgdMethod {
     AlignedVector sums;  ///< [sum_groups][8]: gradient, parameters, loss; then the Gram matrix of V
   };
   struct Scratch {
-    AlignedVector x, weights, mean, theta, frame, choice, chunk, merge;
+    AlignedVector x, weights, mean, theta, normals, choice, chunk, merge;
   };
 
   // Layout of a block's sums, in groups.
@@ -147,7 +147,7 @@ class Reduced final : public SgdMethod {
 
   /// Normals of a chunk: T and the triangle beyond below their diagonals, the merge's square and
   /// triangle, and one for each chi number.
-  std::size_t frame_numbers(int axes) const {
+  std::size_t chunk_normals(int axes) const {
     const int H = problem_.H();
     return at(axes * (axes - 1) / 2 + H * (H - 1) + H * H + axes + 2 * H);
   }
@@ -155,10 +155,10 @@ class Reduced final : public SgdMethod {
   StreamKey key(Purpose purpose) const { return {setting_.seed, purpose, setting_.run}; }
 
   /// Fills triangles and squares of random numbers from one set of normals and uniforms.
-  class FrameDraw {
+  class RandomTriangles {
    public:
-    FrameDraw(const StreamKey& retry, std::uint64_t group, const double* normals,
-              const double* uniforms)
+    RandomTriangles(const StreamKey& retry, std::uint64_t group, const double* normals,
+                    const double* uniforms)
         : retry_(retry), group_(group), normals_(normals), uniforms_(uniforms) {}
 
     /// Bartlett's triangle with `dof` degrees of freedom.
@@ -188,7 +188,7 @@ class Reduced final : public SgdMethod {
     std::uint64_t chi_ = 0;
   };
 
-  /// Adds the signal to the first token, the relevant one: theta of the frame is C^T theta.
+  /// Adds the signal to the first token, the relevant one: theta in its basis is C^T theta.
   void add_signal(std::uint64_t group, Scratch& s) const {
     const int F = problem_.F();
     double *uniform = s.theta.data(), *normals = uniform + kLanes;
@@ -221,17 +221,17 @@ class Reduced final : public SgdMethod {
     double *T = s.chunk.data(), *known = T + triangle(axes) * kLanes,
            *S = known + at(H * axes) * kLanes, *root = S + triangle(H) * kLanes,
            *wishart = root + triangle(H) * kLanes, *product = wishart + triangle(H) * kLanes,
-           *gram = product + triangle(H) * kLanes, *frame = gram + triangle(H) * kLanes;
+           *gram = product + triangle(H) * kLanes, *turn_rest = gram + triangle(H) * kLanes;
     const double* turn = nullptr;
     if (axes > 0) {
       const auto group = static_cast<std::uint64_t>(step * chunks_ + chunk);
-      fill_normals(key(Purpose::sgd_frame), group, static_cast<int>(frame_numbers(axes)),
-                   s.frame.data());
-      fill_uniforms(key(Purpose::sgd_frame_choice), group, axes + 2 * H, s.choice.data());
-      FrameDraw draw(key(Purpose::sgd_retry), group, s.frame.data(), s.choice.data());
+      fill_normals(key(Purpose::sgd_chunk), group, static_cast<int>(chunk_normals(axes)),
+                   s.normals.data());
+      fill_uniforms(key(Purpose::sgd_chunk_choice), group, axes + 2 * H, s.choice.data());
+      RandomTriangles draw(key(Purpose::sgd_retry), group, s.normals.data(), s.choice.data());
       draw.triangle(axes, beyond_, T);
       draw.triangle(H, beyond_ - axes, wishart);
-      draw.triangle(H, beyond_ - H, frame);
+      draw.triangle(H, beyond_ - H, turn_rest);
       turn = draw.square(H);
       std::fill(known, root, 0.0);  // and S
     }
@@ -258,7 +258,7 @@ class Reduced final : public SgdMethod {
     if (first) {
       std::copy_n(gram, triangle(H) * kLanes, sum);
     } else {
-      lane_merge(H, turn, frame, gram, sum, s.merge.data());
+      lane_merge(H, turn, turn_rest, gram, sum, s.merge.data());
     }
     return true;
   }
@@ -290,7 +290,7 @@ class Reduced final : public SgdMethod {
     lane_add_gram(H, L, weights, S);
   }
 
-  /// Adds the next partial sum's Gram matrix to the total's: the frames are independent.
+  /// Adds the next partial sum's Gram matrix to the total's: how they lie to each other is random.
   void merge(std::int64_t step, const double* other) {
     if (axes_ == 0) return;
     const int H = problem_.H();
@@ -298,10 +298,10 @@ class Reduced final : public SgdMethod {
     const std::int64_t merges_a_step = count_ + 3;  // the lanes of the total take three
     const auto group = static_cast<std::uint64_t>(step * merges_a_step + merges_++);
     const int numbers = H * (H - 1) / 2 + H * H + H;
-    fill_normals(key(Purpose::sgd_merge), group, numbers, s.frame.data());
+    fill_normals(key(Purpose::sgd_merge), group, numbers, s.normals.data());
     fill_uniforms(key(Purpose::sgd_merge_choice), group, H, s.choice.data());
-    FrameDraw draw({setting_.seed, Purpose::sgd_retry, setting_.run | kMergeRetry}, group,
-                   s.frame.data(), s.choice.data());
+    RandomTriangles draw({setting_.seed, Purpose::sgd_retry, setting_.run | kMergeRetry}, group,
+                         s.normals.data(), s.choice.data());
     draw.triangle(H, beyond_ - H, s.chunk.data());
     lane_merge(H, draw.square(H), s.chunk.data(), other, total_.data() + gram_sum() * kLanes,
                s.merge.data());

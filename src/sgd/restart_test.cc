@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "sgd/lane_frames.h"
+#include "sgd/lane_grams.h"
 #include "sgd/memory.h"
 #include "sgd/sgd.h"
 #include "support/problems.h"
@@ -146,9 +146,9 @@ TEST(SgdMemory, WhatDoesNotFitIsRefusedWithItsSize) {
       EXPECT_NE(e.rule().find(says), std::string::npos) << e.rule();
     }
   };
-  rejected("sgd.dim", "--method reduced", [](auto& o) { o.dim = std::int64_t{1} << 52; });
+  rejected("sgd.dim", "sgd.method = \"reduced\"", [](auto& o) { o.dim = std::int64_t{1} << 52; });
   rejected("sgd.dim", "to 2^52", [](auto& o) { o.dim = std::int64_t{1} << 62; });
-  rejected("sgd.runs", "--first-run", [](auto& o) { o.dim = 1'000'000, o.runs = 4'000'000; });
+  rejected("sgd.runs", "sgd.first_run", [](auto& o) { o.dim = 1'000'000, o.runs = 4'000'000; });
   rejected("sgd.outputs", "TB", [](auto& o) {
     o.method = SgdAlgorithm::reduced, o.outputs = 10'000'000, o.steps = 20'000'000,
     o.runs = 1'000'000;

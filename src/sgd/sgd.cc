@@ -38,10 +38,11 @@ void require_memory(const Problem& problem, const SgdOptions& options, int worke
           bytes_text(runs * need.run + need.records), options.runs, runs > 1 ? "s" : "",
           bytes_text(need.run), bytes_text(need.records), bytes_text(there),
           records    ? "take fewer outputs or runs"
-          : runs > 1 ? "take fewer runs at a time, the others with --first-run"
-          : direct   ? "take fewer --threads, or --method reduced, which has no vectors of "
-                       "dimension D"
-                     : "take fewer --threads, tokens or heads"));
+          : runs > 1 ? "take fewer runs at a time, the others with sgd.first_run"
+          : direct
+              ? "take fewer program.threads, or sgd.method = \"reduced\", which has no vectors of "
+                "dimension D"
+              : "take fewer program.threads, tokens or heads"));
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ void SgdOptions::check(const Problem& problem, int workers) const {
     require(
         static_cast<double>(dim) * problem.L() <= 1e8, "dim", static_cast<double>(dim),
         fmt::format("is too large for the direct method: a sample of {} tokens would have {:.2g} "
-                    "numbers, more than 10^8; --method reduced has no such limit",
+                    "numbers, more than 10^8; sgd.method = \"reduced\" has no such limit",
                     problem.L(), static_cast<double>(dim) * problem.L()));
   } else {
     const double sample = problem.L() * (problem.F() + 3.0 * problem.H() + 16);

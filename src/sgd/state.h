@@ -1,7 +1,7 @@
 #pragma once
 
 // Where SGD is. The vectors k*_f and k_h of dimension D matter only through their overlaps, and
-// these through the coordinates of the vectors in an orthonormal frame that is adapted to them:
+// these through the coordinates of the vectors in an orthonormal basis that is adapted to them:
 // its first F vectors span the k*, the next H the rest of the k.
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace headflow {
 
 struct SgdState {
   Matrix C;       ///< F x F, lower triangular: k*_f, p = C C^T; does not change
-  Matrix U;       ///< H x F: k_h along the first F frame vectors
+  Matrix U;       ///< H x F: k_h along the first F vectors of the basis
   Matrix Lambda;  ///< H x H: k_h along the next H
   Blocks blocks;  ///< what the activation trains besides
 

@@ -369,7 +369,7 @@ void add_others(Table& t) {
   t.add("result", "checkpoint_seconds", HEADFLOW_FIELD(result, checkpoint_seconds),
         "time between two checkpoints of sgd, written beside the result file");
   t.add("result", "save_init", HEADFLOW_FIELD(result, save_init),
-        "file for the start of sgd alone, as flow --init-from reads it")
+        "file for the start of sgd alone, as flow.init_from reads it")
       .files = "*";
   t.add("result", "output", HEADFLOW_FIELD(result, output),
         "result file (netCDF; JSON for verify); for reproduce, a folder; for plot, a picture")

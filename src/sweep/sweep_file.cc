@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "core/suggest.h"
@@ -385,6 +386,12 @@ SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags) {
     out.drawing = (*figure)["drawing"].value_or(std::string());
   }
   return out;
+}
+
+std::string figure_of_file(const std::string& path) {
+  const toml::table document = parse_toml(path);
+  const std::string name = std::filesystem::path(path).stem().string();
+  return document["figure"]["part_of"].value_or(name);
 }
 
 }  // namespace headflow

@@ -25,4 +25,7 @@ struct SweepFile {
 /// Throws FileError, and Error with file and line.
 SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags = {});
 
+/// The figure that a file is, by its name, or that it says it is a part of: [figure] part_of.
+std::string figure_of_file(const std::string& path);
+
 }  // namespace headflow

@@ -147,14 +147,14 @@ void RunningSweep::look_at_output(const Context& context) {
   if (read_attribute(path, "format") != "headflow-sweep") {
     throw Error(
         fmt::format("{}: is there already, and is no result of a sweep; choose another "
-                    "--output",
+                    "result.output",
                     path));
   }
   if (is_damaged(path)) {
     if (read_attribute(path, "configuration") != configuration_) {
       throw Error(
           fmt::format("{}: is damaged, and was computed with another configuration; remove "
-                      "it, or choose another --output",
+                      "it, or choose another result.output",
                       path));
     }
     context.note(fmt::format("{} is damaged, and is put together again from its tasks", path));
@@ -170,7 +170,7 @@ void RunningSweep::look_at_output(const Context& context) {
   if (known == 0) {
     throw Error(
         fmt::format("{}: was computed {}, and none of its tasks is one of these; remove "
-                    "it, or choose another --output",
+                    "it, or choose another result.output",
                     path, why));
   }
   context.note(fmt::format("{} was computed {}; {} of {} tasks are kept, and it will be replaced",

@@ -93,7 +93,7 @@ std::vector<Claim> select_claims(const std::vector<Claim>& claims,
         last = claim.id;
         ids += "\n  " + last;
       }
-      throw Error(fmt::format("--only {}: there is no such statement; there are:{}", text, ids));
+      throw Error(fmt::format("there is no statement {}; there are:{}", text, ids));
     }
   }
   std::vector<Claim> out;

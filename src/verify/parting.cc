@@ -82,7 +82,7 @@ std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
     log_D.push_back(std::log(D));
     time.push_back(first_crossing(t.time, apart, kParted));
   }
-  const Line line = fit_line(log_D, time);
+  const Measured slope = slope_of(log_D, time);
   Row row{"Prop. III.4", "tau_s grows as log D with the slope 1/(2 lambda) of the Hessian"};
   row.setting = text(options) + ", eta 0.1; flow, D = 10^6 ... 10^12";
   row.predicted = {1 / (2 * escape_rate(problem))};
@@ -92,8 +92,8 @@ std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
     row.statement = "softmax-1: tau_s grows as log D with the slope of the rate along the flow";
     row.predicted = {slope_along_the_flow(problem, time.front(), log_D.back() - log_D.front())};
   }
-  row.measured = line.slope;
-  row.error = line.error;
+  row.measured = slope.value;
+  row.error = slope.error;
   row.error_kind = ErrorKind::slope;
   row.slack = 0.01 * row.predicted.value;  // R decays as a power of time, and lambda with it
   row.smallest_wrong = 0.9 * row.predicted.value;

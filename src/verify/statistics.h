@@ -3,11 +3,10 @@
 // Means with their errors, and lines through points that have errors.
 
 #include <algorithm>
+#include <boost/math/statistics/linear_regression.hpp>
 #include <cmath>
 #include <span>
 #include <vector>
-
-#include "core/line_fit.h"
 
 namespace headflow {
 
@@ -28,6 +27,21 @@ inline Measured mean_of(std::span<const double> x) {
 inline Measured log_rms(std::span<const double> squares) {
   const Measured mean = mean_of(squares);
   return {0.5 * std::log(mean.value), 0.5 * mean.error / mean.value};
+}
+
+/// The slope of a line through points by least squares, and its standard error from their scatter
+/// about it.
+inline Measured slope_of(const std::vector<double>& x, const std::vector<double>& y) {
+  namespace statistics = boost::math::statistics;
+  const auto [offset, slope] = statistics::simple_ordinary_least_squares(x, y);
+  const auto n = static_cast<double>(x.size());
+  double rest = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double off = y[i] - offset - slope * x[i];
+    rest += off * off;
+  }
+  const double error = std::sqrt(rest / (n - 2) / (n * statistics::variance(x)));
+  return {slope, n > 2 ? error : 0.0};
 }
 
 /// The slope of a line through points with errors, and its error: what they give, and more if the

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -70,7 +71,9 @@ class Install(unittest.TestCase):
         trace = self.call("reproduce", "--help")
         self.assertEqual((trace.returncode, trace.stderr), (0, ""))
         listed = self.call("reproduce", "list")
-        there = {path.stem[:5] if path.stem.startswith("fig") else path.stem for path in (self.prefix / "share/headflow/configs/paper").glob("*.toml")}
+        there = {tomllib.loads(path.read_text()).get("figure", {}).get("part_of", path.stem)
+                 for path in (self.prefix / "share/headflow/configs/paper").glob("*.toml")}
+        self.assertIn("fig05", there)  # of three parts
         self.assertEqual((listed.returncode, listed.stderr), (0, ""))
         self.assertEqual(listed.stdout.split(), sorted(there))
         extra = self.prefix / "share/headflow/configs/paper/mine.toml"  # its own folder, not the source's

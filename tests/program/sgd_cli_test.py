@@ -207,7 +207,7 @@ class Sgd(unittest.TestCase):
         for arguments, part in [
                 (["--dim", 3], "features + heads = 4"), (["--batch", 0], "sgd.batch"),
                 (["--method", "exact"], "reduced"), (["--init", "file"], "law"),
-                (["--method", "direct", "--dim", 10**9], "--method reduced"),
+                (["--method", "direct", "--dim", 10**9], 'sgd.method = "reduced"'),
                 (["--p", "1,0;0,1"], "sgd.init = \"point\""), (["--m", "1,0;0,1"], "sgd.init = \"point\""),
                 (["--save-init", self.output], "another file"), (["--lr", -1], "sgd.lr")]:
             done = run("sgd", *PROBLEM, *arguments, "--output", self.output)

@@ -147,8 +147,8 @@ class Stores(unittest.TestCase):
                     self.assertEqual(list(self.path.iterdir()), [])
 
     def test_what_cannot_be_held_is_refused(self):
-        for arguments, says in ((["--method", "direct", "--dim", 2**52], "--method reduced"),
-                                (["--method", "direct", "--dim", 2**52, "--tokens", 10**4], "--method reduced"),
+        for arguments, says in ((["--method", "direct", "--dim", 2**52], 'sgd.method = "reduced"'),
+                                (["--method", "direct", "--dim", 2**52, "--tokens", 10**4], 'sgd.method = "reduced"'),
                                 (["--runs", 4 * 10**6, "--outputs", 10**7, "--steps", 10**7, "--batch", 1], "of memory"),
                                 (["--batch", 10**9, "--steps", 10**12], "10^17 samples"),
                                 (["--tokens", 10**6, "--heads", 40], "a sample")):

@@ -80,7 +80,7 @@ class PlainReduced {
     return out;
   }
 
-  /// Adds a sample's gradient along the frame; returns a root of the Gram matrix beyond.
+  /// Adds a sample's gradient along the basis; returns a root of the Gram matrix beyond.
   Matrix sample(Matrix& A, Vector& grad_b, double& grad_v) {
     const int H = problem_.H(), F = problem_.F(), L = problem_.L();
     const double beyond = D_ - F - H;

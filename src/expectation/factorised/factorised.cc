@@ -277,7 +277,7 @@ void Factorised::ensure_adapted(const Point& point) {
   if (!nodes_) {
     throw Error(
         "the factorised engine needs too many nodes at this point (very large scores): raise "
-        "run.tolerance, or use --engine qmc or mc");
+        "run.tolerance, or use run.engine = \"qmc\" or \"mc\"");
   }
 }
 

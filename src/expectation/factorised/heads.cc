@@ -27,7 +27,8 @@
 namespace headflow::factorised {
 namespace {
 
-constexpr int kOrders = 4;  // derivatives of f in the tables of a pair
+constexpr int kOrders = 4;    // derivatives of f in the tables of a pair
+constexpr int kSquares = 15;  // functions of (u, u') that a pair keeps
 
 /// Components with a common role: the ordinary token's one, or the relevant token's K.
 struct Group {
@@ -152,7 +153,7 @@ class Heads {
     s.product.resize(6 * width * ld);
     s.row_weight.resize(width);
     if (plan_.pairs.empty()) return;
-    s.square.resize(15 * n * ld);
+    s.square.resize(kSquares * n * ld);
     s.transposed.resize(2 * n * ld);
   }
 
@@ -263,8 +264,8 @@ class Heads {
     for (int a = 0; a < 5; ++a) g0[a] = one_score(0, a);
     S *p1 = g1[4] + ld, *p2 = p1 + ld, *p3 = p2 + ld;
     token_powers(ld, L, g0[0], p1, p2, p3);
-    S *x = p3 + ld, *y = x + ld, *sink = sink_.data() + at(h * ld),
-      *w = weight_.data() + at(h * ld);
+    S *x = p3 + ld, *y = x + ld;
+    S *sink = sink_.data() + at(h * ld), *w = weight_.data() + at(h * ld);
     out.S_h = out.C_hh = out.b = 0.0;
     for (int j = 0; j < ld; ++j) {
       sink[j] = b_ ? sink_at(h, j) : S(0.0);
@@ -283,16 +284,15 @@ class Heads {
       out.S_h += w[j] * hits;
       out.C_hh += w[j] * squares;
       out.b -= sink[j] * (y[j] * squares - x[j] * hits);
-      variance0 +=
-          0.5 * (L - 1) *
-          (p2[j] * g0[2][j] * (x[j] * g1[1][j] + y[j] * k1) +
-           y[j] * g1[0][j] * ((g0[4][j] - g0[3][j]) * p2[j] + (L - 2) * k0 * p3[j] * g0[2][j]));
+      const S by_p = p2[j] * g0[2][j] * (x[j] * g1[1][j] + y[j] * k1);
+      const S by_k = (g0[4][j] - g0[3][j]) * p2[j] + (L - 2) * k0 * p3[j] * g0[2][j];
+      variance0 += 0.5 * (L - 1) * (by_p + y[j] * g1[0][j] * by_k);
     }
     out.variance[0] = variance0;
     out.total = total;
     for (int c = 1; c < C; ++c) {
-      const S *d1 = one_score(c, 1), *d2 = one_score(c, 2), *d3 = one_score(c, 3),
-              *d4 = one_score(c, 4);
+      const S *d1 = one_score(c, 1), *d2 = one_score(c, 2);
+      const S *d3 = one_score(c, 3), *d4 = one_score(c, 4);
       const double p = problem_.signal->weight[at(c)];
       S mean = 0.0, variance = 0.0;
       for (int j = 0; j < plan_.nodes; ++j) {
@@ -316,11 +316,11 @@ class Heads {
   /// the second score given the first. Rows are ordered (node, component).
   void conditional_tables(const PairPlan& pair, int g, Scratch& s, PairTables<S>& t) {
     const int ld = plan_.ld, K = groups_[g].count, rank = pair.rank;
-    const auto size = static_cast<std::size_t>(rank) * at(K * ld);
+    const auto size = at(rank) * at(K * ld);
     s.pair_tables.resize(8 * size);
     for (int a = 0; a < kOrders; ++a) {
-      t.A[a] = s.pair_tables.data() + static_cast<std::size_t>(a) * size;
-      t.B[a] = s.pair_tables.data() + static_cast<std::size_t>(4 + a) * size;
+      t.A[a] = s.pair_tables.data() + at(a) * size;
+      t.B[a] = s.pair_tables.data() + at(4 + a) * size;
     }
     std::vector<S> first, second;
     for (int k = 0; k < K; ++k) {
@@ -329,18 +329,18 @@ class Heads {
       const S sigma = deviation(q);
       const S slope = value_of(q) > 0 ? x / q : S(0.0);
       const S rest = deviation(laws_->q(c, pair.J, pair.J) - slope * x);
-      const Given given =
-          score_nodes(pair.first, laws_->mean(c, pair.I) + plan_.centre[at(pair.I)], sigma, first);
+      const S centre = laws_->mean(c, pair.I) + plan_.centre[at(pair.I)];
+      const Given given = score_nodes(pair.first, centre, sigma, first);
       for (int r = 0; r < rank; ++r) {
-        const auto row = static_cast<std::size_t>(r * K + k) * at(ld);
+        const auto row = at(r * K + k) * at(ld);
         S *A[4], *B[4];
         for (int a = 0; a < kOrders; ++a) {
           A[a] = const_cast<S*>(t.A[a]) + row;
           B[a] = const_cast<S*>(t.B[a]) + row;
         }
         derivative_rows(given, 1, &first[at(r)], ld, nodes_of(pair.I, given), kOrders, A);
-        const S mean =
-            laws_->mean(c, pair.J) + plan_.centre[at(pair.J)] + slope * sigma * pair.first.x[at(r)];
+        const S shift = slope * sigma * pair.first.x[at(r)];
+        const S mean = laws_->mean(c, pair.J) + plan_.centre[at(pair.J)] + shift;
         const Given other = score_nodes(pair.second, mean, rest, second);
         if (r % 64 == 0) problem_.workers->check_go_on();
         sum_in_parts(other, second, pair.second.w, nodes_of(pair.J, other), kOrders, B);
@@ -361,8 +361,9 @@ class Heads {
     }
     for (int k = 0; k < K; ++k) {
       const int c = groups_[g].first + k;
-      const S scale =
-          deviation(laws_->q(c, pair.I, pair.I)) * deviation(laws_->q(c, pair.J, pair.J));
+      const S sigma_I = deviation(laws_->q(c, pair.I, pair.I));
+      const S sigma_J = deviation(laws_->q(c, pair.J, pair.J));
+      const S scale = sigma_I * sigma_J;
       const S rho = value_of(scale) > 1e-300 ? laws_->q(c, pair.I, pair.J) / scale : S(0.0);
       S weight = problem_.signal->weight[at(c)];
       for (int r = 0; r < pair.rank; ++r) {
@@ -389,9 +390,28 @@ class Heads {
     multiply(plan_.nodes, rows, ld, Strided<S>{s.scaled.data(), 1, ld}, B, out, ld);
   }
 
-  /// int int d_u d_u' [ e_I e_J X ], X = G1 G0^(L-1), from the squares G, K, their powers and
-  /// the first derivatives; e' = -sink e.
-  double total_of_pair(const PairPlan& plan, Scratch& s) const {
+  /// Functions of (u, u') for a pair, [nodes][ld]; index 0: ordinary, 1: relevant.
+  struct Squares {
+    S *G[2], *K[2];    // K = d_u d_u' G
+    S *Gu[2], *Gv[2];  // d_u G and d_u' G, for the defect
+    S *Gb[2], *Kb[2];  // what the loss gains with G and K
+    S *P1, *P2, *P3;   // powers L-1, L-2, L-3 of G0
+  };
+  Squares squares(Scratch& s) const {
+    const auto at_number = [&](int i) {
+      return s.square.data() + at(i) * at(plan_.nodes) * at(plan_.ld);
+    };
+    Squares out{};
+    S** all[] = {&out.G[0],  &out.G[1],  &out.K[0],  &out.K[1],  &out.Gb[0],
+                 &out.Gb[1], &out.Kb[0], &out.Kb[1], &out.P1,    &out.P2,
+                 &out.P3,    &out.Gu[0], &out.Gu[1], &out.Gv[0], &out.Gv[1]};
+    static_assert(std::size(all) == kSquares);
+    for (int i = 0; i < kSquares; ++i) *all[i] = at_number(i);
+    return out;
+  }
+
+  /// int int d_u d_u' [ e_I e_J X ], X = G1 G0^(L-1); e' = -sink e.
+  double total_of_pair(const PairPlan& plan, const Squares& q) const {
     const int n = plan_.nodes, ld = plan_.ld;
     const double L = problem_.L;
     double total = 0;
@@ -400,71 +420,51 @@ class Heads {
       const double sink_I = value_of(sink_[I]);
       double row = 0;
       for (int j = 0; j < n; ++j) {
-        const auto square = [&](int k) {
-          return value_of(s.square[(at(k) * at(n) + at(i)) * at(ld) + at(j)]);
-        };
-        const std::size_t J = at(plan.J) * at(ld) + at(j);
+        const std::size_t ij = at(i) * at(ld) + at(j), J = at(plan.J) * at(ld) + at(j);
         const double sink_J = value_of(sink_[J]);
-        const double G1 = square(1), P1 = square(8), P2 = (L - 1) * square(9);
-        const double P3 = (L - 1) * (L - 2) * square(10);
-        const double u0 = square(11), u1 = square(12), v0 = square(13), v1 = square(14);
-        const double X_uv =
-            square(3) * P1 + (square(2) * G1 + u1 * v0 + v1 * u0) * P2 + u0 * v0 * G1 * P3;
-        const double X_u = u1 * P1 + G1 * u0 * P2, X_v = v1 * P1 + G1 * v0 * P2;
-        row +=
-            value_of(weight_[J]) * (X_uv - sink_J * X_u - sink_I * X_v + sink_I * sink_J * G1 * P1);
+        const double G1 = value_of(q.G[1][ij]), K0 = value_of(q.K[0][ij]);
+        const double K1 = value_of(q.K[1][ij]), P1 = value_of(q.P1[ij]);
+        const double P2 = (L - 1) * value_of(q.P2[ij]);
+        const double P3 = (L - 1) * (L - 2) * value_of(q.P3[ij]);
+        const double u0 = value_of(q.Gu[0][ij]), u1 = value_of(q.Gu[1][ij]);
+        const double v0 = value_of(q.Gv[0][ij]), v1 = value_of(q.Gv[1][ij]);
+        const double X_u = u1 * P1 + G1 * u0 * P2;
+        const double X_v = v1 * P1 + G1 * v0 * P2;
+        const double X_uv = K1 * P1 + (K0 * G1 + u1 * v0 + v1 * u0) * P2 + u0 * v0 * G1 * P3;
+        const double sinks = sink_I * sink_J * G1 * P1;
+        const double density = X_uv - sink_J * X_u - sink_I * X_v + sinks;
+        row += value_of(weight_[J]) * density;
       }
       total += value_of(weight_[I]) * row;
     }
     return total;
   }
 
-  void pair(std::size_t index, Scratch& s) {
-    const PairPlan& plan = plan_.pairs[index];
-    Pair& out = pair_[index];
-    const int n = plan_.nodes, ld = plan_.ld, I = plan.I, J = plan.J, H = problem_.H;
+  /// C_IJ, its derivatives with respect to the biases, and Gb and Kb.
+  void sum_pair(const PairPlan& plan, const Squares& q, S* column, Pair& out) const {
+    const int n = plan_.nodes, ld = plan_.ld, H = problem_.H;
     const double L = problem_.L;
-    const auto square = [&](int i) { return s.square.data() + at(i) * at(n) * at(ld); };
-    S* G[2] = {square(0), square(1)};
-    S* K[2] = {square(2), square(3)};
-    S* Gb[2] = {square(4), square(5)};
-    S* Kb[2] = {square(6), square(7)};
-    S *P1 = square(8), *P2 = square(9), *P3 = square(10);
-
-    PairTables<S> t{};
-    for (int g = 0; g < 2; ++g) {
-      const int rows = pair_tables(plan, g, s, t);
-      sum_of_products(rows, t.A[0], t.B[0], s, G[g]);
-      sum_of_products(rows, t.A[1], t.B[1], s, K[g]);
-      if (!with_defect_) continue;
-      sum_of_products(rows, t.A[1], t.B[0], s, square(11 + g));
-      sum_of_products(rows, t.A[0], t.B[1], s, square(13 + g));
-    }
-    token_powers(n * ld, L, G[0], P1, P2, P3);
-    if (with_defect_) out.total = total_of_pair(plan, s);
-
-    const S *w_I = weight_.data() + at(I * ld), *w_J = weight_.data() + at(J * ld);
-    const S *sink_I = sink_.data() + at(I * ld), *sink_J = sink_.data() + at(J * ld);
+    const S *w_I = weight_.data() + at(plan.I * ld), *w_J = weight_.data() + at(plan.J * ld);
+    const S *sink_I = sink_.data() + at(plan.I * ld), *sink_J = sink_.data() + at(plan.J * ld);
     const S factor = 2.0 / (double(H) * H) * v_ * v_;
     out.C_hk = out.b_I = out.b_J = 0.0;
-    S* column = s.line.data();
     std::fill_n(column, ld, S(0.0));
     for (int i = 0; i < n; ++i) {
       S row = 0.0;
       const S scale = factor * w_I[i];
       for (int j = 0; j < ld; ++j) {
-        const int at_ij = i * ld + j;
+        const int ij = i * ld + j;
         const S w = scale * w_J[j];
-        const S K0G1 = K[0][at_ij] * G[1][at_ij];
-        const S K1 = K[1][at_ij];
-        const S wP1 = w * P1[at_ij], wP2 = (L - 1) * w * P2[at_ij];
+        const S K0G1 = q.K[0][ij] * q.G[1][ij];
+        const S K1 = q.K[1][ij];
+        const S wP1 = w * q.P1[ij], wP2 = (L - 1) * w * q.P2[ij];
         const S both = wP1 * K1 + wP2 * K0G1;
         row += both;
         column[j] += both;
-        Kb[1][at_ij] = wP1;
-        Kb[0][at_ij] = wP2 * G[1][at_ij];
-        Gb[1][at_ij] = wP2 * K[0][at_ij];
-        Gb[0][at_ij] = wP2 * K1 + (L - 1) * (L - 2) * w * P3[at_ij] * K0G1;
+        q.Kb[1][ij] = wP1;
+        q.Kb[0][ij] = wP2 * q.G[1][ij];
+        q.Gb[1][ij] = wP2 * q.K[0][ij];
+        q.Gb[0][ij] = wP2 * K1 + (L - 1) * (L - 2) * w * q.P3[ij] * K0G1;
       }
       out.C_hk += row;
       out.b_I -= row * sink_I[i];
@@ -472,42 +472,64 @@ class Heads {
     for (int j = 0; j < n; ++j) out.b_J -= column[j] * sink_J[j];
     // The loss takes v^2/H^2 C outside; what was summed carries 2 v^2/H^2.
     out.C_hk = value_of(factor) != 0 ? S(out.C_hk / factor) : S(0.0);
+  }
 
-    out.bar.resize(at(5 * laws_->components));
-    const bool shared = problem_.signal->atoms || laws_->components == 2;
-    for (int g = 0; g < 2; ++g) {
-      const int rows = pair_tables(plan, g, s, t);
-      S *GbT = s.transposed.data(), *KbT = GbT + at(n) * at(ld);
-      for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < n; ++j) {
-          GbT[j * ld + i] = Gb[g][i * ld + j];
-          KbT[j * ld + i] = Kb[g][i * ld + j];
-        }
-        for (int j = n; j < ld; ++j) GbT[i * ld + j] = KbT[i * ld + j] = 0.0;
+  /// From Gb and Kb of a group to derivatives with respect to the laws of its components.
+  void pull_back_pair(const PairPlan& plan, int g, const Squares& q, Scratch& s, Pair& out) {
+    const int n = plan_.nodes, ld = plan_.ld;
+    PairTables<S> t{};
+    const int rows = pair_tables(plan, g, s, t);
+    S *GbT = s.transposed.data(), *KbT = GbT + at(n) * at(ld);
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < n; ++j) {
+        GbT[j * ld + i] = q.Gb[g][i * ld + j];
+        KbT[j * ld + i] = q.Kb[g][i * ld + j];
       }
-      const auto product = [&](int i) { return s.product.data() + at(i) * at(rows) * at(ld); };
-      const auto apply = [&](int i, const S* tables, const S* adjoint) {
-        problem_.workers->check_go_on();
-        multiply(rows, n, ld, Strided<S>{tables, ld, 1}, adjoint, product(i), ld);
-        return product(i);
-      };
-      t.T0 = apply(0, t.B[0], GbT);
-      t.T1 = apply(1, t.B[1], KbT);
-      t.X1 = shared ? nullptr : apply(2, t.B[1], GbT);
-      t.X2 = apply(3, t.B[2], KbT);
-      t.R0 = apply(4, t.A[0], Gb[g]);
-      t.R1 = apply(5, t.A[1], Kb[g]);
-      // With one covariance for all components, sum_uu' Gb K is all that is left of X1.
-      S direct = 0.0;
-      for (int i = 0; shared && i < n; ++i) {
-        for (int j = 0; j < n; ++j) direct += Gb[g][i * ld + j] * K[g][i * ld + j];
-      }
-      for (int k = 0; k < groups_[g].count; ++k) {
-        contract(k, groups_[g].count, rows, ld, t, s.row_weight.data(),
-                 out.bar.data() + at(5 * (groups_[g].first + k)));
-      }
-      out.bar[at(5 * groups_[g].first + 4)] += direct;
+      for (int j = n; j < ld; ++j) GbT[i * ld + j] = KbT[i * ld + j] = 0.0;
     }
+    const auto apply = [&](int i, const S* tables, const S* adjoint) {
+      S* product = s.product.data() + at(i) * at(rows) * at(ld);
+      problem_.workers->check_go_on();
+      multiply(rows, n, ld, Strided<S>{tables, ld, 1}, adjoint, product, ld);
+      return product;
+    };
+    // With one covariance for all components, sum_uu' Gb K is all that is left of X1.
+    const bool shared = problem_.signal->atoms || laws_->components == 2;
+    t.T0 = apply(0, t.B[0], GbT);
+    t.T1 = apply(1, t.B[1], KbT);
+    t.X1 = shared ? nullptr : apply(2, t.B[1], GbT);
+    t.X2 = apply(3, t.B[2], KbT);
+    t.R0 = apply(4, t.A[0], q.Gb[g]);
+    t.R1 = apply(5, t.A[1], q.Kb[g]);
+    S direct = 0.0;
+    for (int i = 0; shared && i < n; ++i) {
+      for (int j = 0; j < n; ++j) direct += q.Gb[g][i * ld + j] * q.K[g][i * ld + j];
+    }
+    const auto [first, count] = groups_[g];
+    for (int k = 0; k < count; ++k) {
+      contract(k, count, rows, ld, t, s.row_weight.data(), out.bar.data() + at(5 * (first + k)));
+    }
+    out.bar[at(5 * first + 4)] += direct;
+  }
+
+  void pair(std::size_t index, Scratch& s) {
+    const PairPlan& plan = plan_.pairs[index];
+    Pair& out = pair_[index];
+    const Squares q = squares(s);
+    for (int g = 0; g < 2; ++g) {
+      PairTables<S> t{};
+      const int rows = pair_tables(plan, g, s, t);
+      sum_of_products(rows, t.A[0], t.B[0], s, q.G[g]);
+      sum_of_products(rows, t.A[1], t.B[1], s, q.K[g]);
+      if (!with_defect_) continue;
+      sum_of_products(rows, t.A[1], t.B[0], s, q.Gu[g]);
+      sum_of_products(rows, t.A[0], t.B[1], s, q.Gv[g]);
+    }
+    token_powers(plan_.nodes * plan_.ld, problem_.L, q.G[0], q.P1, q.P2, q.P3);
+    if (with_defect_) out.total = total_of_pair(plan, q);
+    sum_pair(plan, q, s.line.data(), out);
+    out.bar.resize(at(5 * laws_->components));
+    for (int g = 0; g < 2; ++g) pull_back_pair(plan, g, q, s, out);
   }
 
   QuadratureProblem problem_;

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <numbers>
 
+#include "core/index.h"
+
 namespace headflow::factorised {
 namespace {
 
@@ -28,12 +30,12 @@ Rule make_gauss_hermite(int n) {
   for (int k = 0; k + 1 < n; ++k) off[k] = std::sqrt(k + 1.0);
   Rule rule = from_recurrence(Vector::Zero(n), off, 1.0);
   for (int i = 0; i < n / 2; ++i) {  // exactly symmetric
-    const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(n - 1 - i);
+    const auto a = at(i), b = at(n - 1 - i);
     rule.x[b] = (rule.x[b] - rule.x[a]) / 2;
     rule.x[a] = -rule.x[b];
     rule.w[a] = rule.w[b] = (rule.w[a] + rule.w[b]) / 2;
   }
-  if (n % 2 == 1) rule.x[static_cast<std::size_t>(n / 2)] = 0.0;
+  if (n % 2 == 1) rule.x[at(n / 2)] = 0.0;
   return rule;
 }
 
@@ -42,7 +44,7 @@ Rule make_gauss_hermite(int n) {
 const Rule& gauss_hermite(int n) {
   static std::array<std::once_flag, kMostGaussHermite + 1> made;
   static std::array<Rule, kMostGaussHermite + 1> rules;
-  const auto i = static_cast<std::size_t>(n);
+  const auto i = at(n);
   std::call_once(made.at(i), [&] { rules[i] = make_gauss_hermite(n); });
   return rules[i];
 }
@@ -126,7 +128,7 @@ Matrix hermite(const std::vector<double>& x, int count) {
   const auto n = static_cast<Eigen::Index>(x.size());
   Matrix p(count, n);
   for (Eigen::Index i = 0; i < n; ++i) {
-    const double z = x[static_cast<std::size_t>(i)];
+    const double z = x[at(i)];
     double before = 0, now = 1;
     for (int k = 0; k < count; ++k) {
       p(k, i) = now;

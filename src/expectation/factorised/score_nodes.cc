@@ -30,7 +30,7 @@ double tensor_size(const std::vector<Rule>& rules, double least) {
     std::vector<double> next(cells, 0.0);
     for (const double w : rule.w) {
       if (w < least * largest) continue;
-      const auto shift = static_cast<std::size_t>(std::lround(-std::log(w / largest) / kCell));
+      const auto shift = at(std::lround(-std::log(w / largest) / kCell));
       for (std::size_t i = 0; i + shift < cells; ++i) next[i + shift] += count[i];
     }
     count = std::move(next);
@@ -52,7 +52,7 @@ Points tensor(const std::vector<Rule>& rules, double least) {
     for (std::int64_t i = 0; i < points.count(); ++i) {
       const double* x = points.x.data() + i * points.dimensions;
       for (int k = 0; k < rule.size(); ++k) {
-        const double w = points.w[static_cast<std::size_t>(i)] * rule.w[at(k)];
+        const double w = points.w[at(i)] * rule.w[at(k)];
         if (w * rest < least) continue;
         next.x.insert(next.x.end(), x, x + points.dimensions);
         next.x.push_back(rule.x[at(k)]);
@@ -110,8 +110,7 @@ Points sobol(int dimensions, int log2_points) {
   for (Eigen::Index g = 0; g < n / 8; ++g) {
     sequence.normals(0, g, 0, dimensions, group.data());
     for (Eigen::Index i = 0; i < 8; ++i) {
-      for (int j = 0; j < dimensions; ++j)
-        x(8 * g + i, j) = group[at(j) * 8 + static_cast<std::size_t>(i)];
+      for (int j = 0; j < dimensions; ++j) x(8 * g + i, j) = group[at(j) * 8 + at(i)];
     }
   }
   const Matrix covariance = x.transpose() * x / static_cast<double>(n);
@@ -121,7 +120,7 @@ Points sobol(int dimensions, int log2_points) {
   for (const double sign : {1.0, -1.0}) {
     for (Eigen::Index i = 0; i < white.size(); ++i) points.x.push_back(sign * white.data()[i]);
   }
-  points.w.assign(static_cast<std::size_t>(2 * n), 0.5 / static_cast<double>(n));
+  points.w.assign(at(2 * n), 0.5 / static_cast<double>(n));
   return points;
 }
 
@@ -135,13 +134,12 @@ NodeSet to_nodes(const Points& points) {
   out.dimensions = points.dimensions;
   out.count = points.count();
   out.stride = (out.count + 7) / 8 * 8;
-  out.zeta.assign(at(out.dimensions) * static_cast<std::size_t>(out.stride), 0.0);
-  out.weight.assign(static_cast<std::size_t>(out.stride), 0.0);
+  out.zeta.assign(at(out.dimensions) * at(out.stride), 0.0);
+  out.weight.assign(at(out.stride), 0.0);
   for (std::int64_t i = 0; i < out.count; ++i) {
-    out.weight[static_cast<std::size_t>(i)] = points.w[static_cast<std::size_t>(i)];
+    out.weight[at(i)] = points.w[at(i)];
     for (int j = 0; j < out.dimensions; ++j) {
-      out.zeta[static_cast<std::size_t>(j * out.stride + i)] =
-          points.x[static_cast<std::size_t>(i * out.dimensions + j)];
+      out.zeta[at(j * out.stride + i)] = points.x[at(i * out.dimensions + j)];
     }
   }
   return out;
@@ -202,8 +200,7 @@ NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
                      *y = small.x.data() + k * small.dimensions;
         both.x.insert(both.x.end(), x, x + points.dimensions);
         both.x.insert(both.x.end(), y, y + small.dimensions);
-        both.w.push_back(points.w[static_cast<std::size_t>(i)] *
-                         small.w[static_cast<std::size_t>(k)]);
+        both.w.push_back(points.w[at(i)] * small.w[at(k)]);
       }
     }
     points = std::move(both);

@@ -69,7 +69,7 @@ TEST(FactorisedSymmetries, UnspecialisedManifoldIsInvariant) {
   }
 }
 
-// Permuted heads permute the gradient; a rotated frame of R leaves the loss alone and rotates
+// Permuted heads permute the gradient; a rotated basis of R leaves the loss alone and rotates
 // the gradient; B-softmax does not feel a common shift of the biases.
 TEST(FactorisedSymmetries, PermutationsRotationsShifts) {
   for (const char* activation : testing::kAllActivations) {

@@ -1,6 +1,7 @@
 #include "expectation/factorised/token_laws.h"
 
 #include "core/dual.h"
+#include "core/index.h"
 
 namespace headflow::factorised {
 
@@ -40,8 +41,7 @@ void token_laws(const SignalComponents& signal, const Parameters<S>& point, Toke
               sum += m[h * F + f] * m[k * F + f];
             } else {
               for (int g = 0; g < F; ++g) {
-                sum +=
-                    m[h * F + f] * m[k * F + g] * signal.second[static_cast<std::size_t>(c)](f, g);
+                sum += m[h * F + f] * m[k * F + g] * signal.second[at(c)](f, g);
               }
             }
           }
@@ -51,7 +51,7 @@ void token_laws(const SignalComponents& signal, const Parameters<S>& point, Toke
     }
     for (int c = 1; c < signal.count(); ++c) {
       for (int f = 0; f < F; ++f) {
-        laws.mean(c, h) += m[h * F + f] * signal.mean[static_cast<std::size_t>(c)][f];
+        laws.mean(c, h) += m[h * F + f] * signal.mean[at(c)][f];
       }
     }
   }
@@ -61,7 +61,6 @@ template <class S>
 void pull_back(const SignalComponents& signal, const Parameters<S>& point, const TokenLaws<S>& bar,
                Parameters<S>& grad) {
   const int H = point.H, F = point.F;
-  const auto at = [](auto i) { return static_cast<std::size_t>(i); };
   std::vector<S> plain(at(H * H)), total(at(H * H)), row(at(F));
   for (int c = 0; c < signal.count(); ++c) {
     for (int i = 0; i < H * H; ++i) {

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "core/index.h"
 #include "model/point.h"
 #include "model/prior.h"
 
@@ -49,9 +50,6 @@ struct TokenLaws {
   const S& q(int c, int h, int k) const { return Q[at((c * H + h) * H + k)]; }
   S& mean(int c, int h) { return mu[at(c * H + h)]; }
   const S& mean(int c, int h) const { return mu[at(c * H + h)]; }
-
- private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 };
 
 template <class S>

@@ -78,24 +78,47 @@ void Backward(const Sizes& sizes, const double* s, double* u, double* grad_b) {
 ///   g_hl    = a_hl sum_{p != l} (2/Z_p) (inner_p + c_l/Z_p) + g of the relevant,
 /// so a placement costs O(H), not O(L H). Sums without one term are accumulated from both
 /// ends, never by subtraction.
-void Placements(const PlacementBatch& batch) {
-  const int H = batch.sizes.H, L = batch.sizes.L, P = batch.placements;
-  double* column = batch.scratch;  // [L]  c_l
-  double* sums = At(column, L);    // [P]  sum of c before p; then sum_{p' != p} 2 inner/Z
-  double* squares = At(sums, P);   // [P]  the same of c^2;   then sum_{p' != p} 2/Z^2
-  double* shift = At(squares, P);  // [P]  2 inner_p / Z_p
-  double* slope = At(shift, P);    // [P]  2 / Z_p^2
-  double* bits = At(slope, P);     // b_h in bits, one number a head
-  for (int h = 0; h < H; ++h) bits[h] = batch.parameters[h] * std::numbers::log2e;
+///
+/// The steps, each for the lanes from `off` on, and their scratch space.
+struct PlacementWork {
+  const PlacementBatch& batch;
+  int H, L, P;
+  double* a;           // [H][L]  scores in bits; then a_hl; then their gradient
+  double* g_relevant;  // [H][P]
+  double* column;      // [L]  c_l; then the factor of a_hl in g_hl
+  double* sums;        // [P]  sum of c before p; then sum_{p' > p} 2 inner/Z
+  double* squares;     // [P]  the same of c^2;   then sum_{p' > p} 2/Z^2
+  double* shift;       // [P]  2 inner_p / Z_p
+  double* slope;       // [P]  2 / Z_p^2
+  const double* bits;  // b_h in bits, one number a head
 
-  for (int off = 0; off < kLanes; off += Step()) {
-    double* a = batch.chi + off;
+  explicit HWY_INLINE PlacementWork(const PlacementBatch& of)
+      : batch(of),
+        H(of.sizes.H),
+        L(of.sizes.L),
+        P(of.placements),
+        a(of.chi),
+        g_relevant(of.g_relevant),
+        column(of.scratch),
+        sums(At(column, L)),
+        squares(At(sums, P)),
+        shift(At(squares, P)),
+        slope(At(shift, P)),
+        bits(Bits(of)) {}
+
+  /// Behind all the others.
+  static HWY_INLINE double* Bits(const PlacementBatch& batch) {
+    return At(batch.scratch, batch.sizes.L + 4 * batch.placements);
+  }
+
+  /// a_hl, c_l, and the sums of c and c^2 before each placement.
+  HWY_INLINE void Exponentials(int off) const {
     V sum = hn::Zero(d), square = hn::Zero(d);
     for (int l = 0; l < L; ++l) {
       V c = hn::Zero(d);
       for (int h = 0; h < H; ++h) {
-        const V value = simd::Exp2(d, hn::Add(Load(a, h * L + l), hn::Set(d, bits[h])));
-        Store(value, a, h * L + l);
+        const V value = simd::Exp2(d, hn::Add(Load(a + off, h * L + l), hn::Set(d, bits[h])));
+        Store(value, a + off, h * L + l);
         c = hn::Add(c, value);
       }
       Store(c, column + off, l);
@@ -106,20 +129,27 @@ void Placements(const PlacementBatch& batch) {
       sum = hn::Add(sum, c);
       square = hn::MulAdd(c, c, square);
     }
-    sum = square = hn::Zero(d);
+  }
+
+  struct Totals {
+    V shift, slope;  // summed over placements
+  };
+
+  /// The loss, g of the relevant tokens, and what a placement adds to g of the others.
+  HWY_INLINE Totals Losses(int off) const {
+    V sum = hn::Zero(d), square = hn::Zero(d);
     for (int l = L - 1; l >= P; --l) {
       const V c = Load(column + off, l);
       sum = hn::Add(sum, c);
       square = hn::MulAdd(c, c, square);
     }
-
     V loss = Load(batch.loss + off, 0);
-    V shift_sum = hn::Zero(d), slope_sum = hn::Zero(d);
+    Totals total{hn::Zero(d), hn::Zero(d)};
     for (int p = P - 1; p >= 0; --p) {
       V n = hn::Zero(d);
       for (int h = 0; h < H; ++h) {
-        const V value = hn::Mul(Load(a, h * L + p), SignalFactor(batch, off, h * P + p));
-        Store(value, batch.g_relevant + off, h * P + p);
+        const V value = hn::Mul(Load(a + off, h * L + p), SignalFactor(batch, off, h * P + p));
+        Store(value, g_relevant + off, h * P + p);
         n = hn::Add(n, value);
       }
       const V others = hn::Add(Load(sums + off, p), sum);
@@ -139,19 +169,22 @@ void Placements(const PlacementBatch& batch) {
       const V p_shift = hn::Mul(inner, scale), p_slope = hn::Mul(scale, inverse);
       Store(p_shift, shift + off, p);
       Store(p_slope, slope + off, p);
-      Store(shift_sum, sums + off, p);
-      Store(slope_sum, squares + off, p);
-      shift_sum = hn::Add(shift_sum, p_shift);
-      slope_sum = hn::Add(slope_sum, p_slope);
+      Store(total.shift, sums + off, p);
+      Store(total.slope, squares + off, p);
+      total.shift = hn::Add(total.shift, p_shift);
+      total.slope = hn::Add(total.slope, p_slope);
       const V centred = hn::Mul(hn::Sub(inner, w), scale);
       for (int h = 0; h < H; ++h) {
-        const V g = hn::Mul(Load(batch.g_relevant + off, h * P + p), centred);
-        Store(g, batch.g_relevant + off, h * P + p);
+        const V g = hn::Mul(Load(g_relevant + off, h * P + p), centred);
+        Store(g, g_relevant + off, h * P + p);
       }
     }
     Store(loss, batch.loss + off, 0);
+    return total;
+  }
 
-    // column becomes the factor of a_hl in g_hl.
+  /// g of all scores, summed over placements.
+  HWY_INLINE void Gradient(int off, const Totals& total) const {
     V left_shift = hn::Zero(d), left_slope = hn::Zero(d);
     for (int l = 0; l < P; ++l) {
       const V others = hn::Add(left_shift, Load(sums + off, l));
@@ -161,23 +194,33 @@ void Placements(const PlacementBatch& batch) {
       Store(hn::MulAdd(slopes, Load(column + off, l), others), column + off, l);
     }
     for (int l = P; l < L; ++l) {
-      Store(hn::MulAdd(slope_sum, Load(column + off, l), shift_sum), column + off, l);
+      Store(hn::MulAdd(total.slope, Load(column + off, l), total.shift), column + off, l);
     }
     for (int h = 0; h < H; ++h) {
       V row = hn::Zero(d);
       for (int l = 0; l < P; ++l) {
-        const V g = hn::MulAdd(Load(a, h * L + l), Load(column + off, l),
-                               Load(batch.g_relevant + off, h * P + l));
-        Store(g, a, h * L + l);
+        const V g = hn::MulAdd(Load(a + off, h * L + l), Load(column + off, l),
+                               Load(g_relevant + off, h * P + l));
+        Store(g, a + off, h * L + l);
         row = hn::Add(row, g);
       }
       for (int l = P; l < L; ++l) {
-        const V g = hn::Mul(Load(a, h * L + l), Load(column + off, l));
-        Store(g, a, h * L + l);
+        const V g = hn::Mul(Load(a + off, h * L + l), Load(column + off, l));
+        Store(g, a + off, h * L + l);
         row = hn::Add(row, g);
       }
       AddTo(row, batch.grad + off, h);
     }
+  }
+};
+
+void Placements(const PlacementBatch& batch) {
+  double* bits = PlacementWork::Bits(batch);
+  for (int h = 0; h < batch.sizes.H; ++h) bits[h] = batch.parameters[h] * std::numbers::log2e;
+  const PlacementWork work(batch);
+  for (int off = 0; off < kLanes; off += Step()) {
+    work.Exponentials(off);
+    work.Gradient(off, work.Losses(off));
   }
 }
 

@@ -85,26 +85,59 @@ struct PerHead {
   /// The factor v/H of the gradient is in s from the start.
   template <int P>
   static HWY_NOINLINE void Placements(const PlacementBatch& batch) {
-    const int H = batch.sizes.H, L = batch.sizes.L;
-    const double scale = (kSink ? batch.parameters[H] : 1.0) / H;
-    double* inverse = batch.scratch;        // [H][P]  1 / Z_hp
-    double* relevant = At(inverse, H * P);  // [H][P]  n_hp / Z_hp
-    double* s = At(relevant, H * P);        // [L][P]  2 w v/H, zero at l = p
-    double* s_relevant = At(s, L * P);      // [P]     2 w v/H at l = p
-    double* own = At(s_relevant, P);        // [P]     sum_h n_hp / Z_hp
-    double* before = At(own, P);            // [L]     partial sums
-    double* sink = At(before, L);           // e^{b_h}, one number a head
-    if constexpr (kSink) ExpOfEach(batch.parameters, H, sink);
-
+    if constexpr (kSink) ExpOfEach(batch.parameters, batch.sizes.H, PlacementWork<P>::Sink(batch));
+    const PlacementWork<P> work(batch);
     for (int off = 0; off < kLanes; off += Step()) {
-      double* e = batch.chi + off;
+      work.Normalise(off);
+      work.Residuals(off);
+      for (int h = 0; h < work.H; ++h) work.Gradient(off, h);
+    }
+  }
+
+  /// The steps, each for the lanes from `off` on, and their scratch space.
+  template <int P>
+  struct PlacementWork {
+    const PlacementBatch& batch;
+    int H, L;
+    double scale;        // v/H
+    double* e;           // [H][L]  scores in bits; then e_hl; then their gradient
+    double* inverse;     // [H][P]  1 / Z_hp
+    double* relevant;    // [H][P]  n_hp / Z_hp
+    double* s;           // [L][P]  2 w v/H, zero at l = p
+    double* s_relevant;  // [P]     2 w v/H at l = p
+    double* own;         // [P]     sum_h n_hp / Z_hp
+    double* before;      // [P]     sums of e_hl over l < p, of one head
+    const double* sink;  // e^{b_h}, one number a head
+
+    explicit HWY_INLINE PlacementWork(const PlacementBatch& of)
+        : batch(of),
+          H(of.sizes.H),
+          L(of.sizes.L),
+          scale((kSink ? of.parameters[H] : 1.0) / H),
+          e(of.chi),
+          inverse(of.scratch),
+          relevant(At(inverse, H * P)),
+          s(At(relevant, H * P)),
+          s_relevant(At(s, L * P)),
+          own(At(s_relevant, P)),
+          before(At(own, P)),
+          sink(Sink(of)) {}
+
+    /// Behind all the others.
+    static HWY_INLINE double* Sink(const PlacementBatch& batch) {
+      return At(batch.scratch, 2 * batch.sizes.H * P + batch.sizes.L * (P + 1) + 2 * P);
+    }
+
+    /// Exponentials, and the normalisations with the relevant token's shares in them.
+    HWY_INLINE void Normalise(int off) const {
+      double* here = e + off;
       for (int p = 0; p < P; ++p) Store(hn::Zero(d), own + off, p);
       for (int h = 0; h < H; ++h) {
-        const double* eh = e + static_cast<std::ptrdiff_t>(h) * L * kLanes;
+        const double* eh = here + static_cast<std::ptrdiff_t>(h) * L * kLanes;
         V sum = kSink ? hn::Set(d, sink[h]) : hn::Zero(d);
         for (int l = 0; l < L; ++l) {
-          const V value = simd::Exp2(d, Load(e, h * L + l));
-          Store(value, e, h * L + l);
+          const V value = simd::Exp2(d, Load(here, h * L + l));
+          Store(value, here, h * L + l);
           if (l < P) Store(sum, before + off, l);
           sum = hn::Add(sum, value);
         }
@@ -123,128 +156,140 @@ struct PerHead {
           after = hn::Add(after, noise);
         }
       }
+    }
 
-      // mean_lp = scale * sum_h e_hl / Z_hp, the loss, and s.
-      V loss = Load(batch.loss + off, 0);
-      V mean_w = hn::Zero(d);  // sum of w mean / scale, for v
-      const auto residual = [&](V mean, double target, int p) HWY_ATTR {
-        const V w = hn::NegMulAdd(mean, hn::Set(d, scale), hn::Set(d, target));
-        const V weighted = batch.weight ? hn::Mul(w, Load(batch.weight + off, p)) : w;
-        loss = hn::MulAdd(w, weighted, loss);
-        if constexpr (kSink) mean_w = hn::MulAdd(mean, weighted, mean_w);
-        return hn::Mul(weighted, hn::Set(d, 2.0 * scale));
-      };
-      const auto mean_tile = [&](int l, auto tile) HWY_ATTR {
-        constexpr int kTokens = tile();
-        V mean[kTokens][P];
-        HWY_UNROLL(2)
-        for (int t = 0; t < kTokens; ++t) {
-          HWY_UNROLL(8)
-          for (int p = 0; p < P; ++p) mean[t][p] = hn::Zero(d);
-        }
-        for (int h = 0; h < H; ++h) {
-          V value[kTokens];
-          HWY_UNROLL(2)
-          for (int t = 0; t < kTokens; ++t) value[t] = Load(e, h * L + l + t);
-          HWY_UNROLL(8)
-          for (int p = 0; p < P; ++p) {
-            const V inv = Load(inverse + off, h * P + p);
-            HWY_UNROLL(2)
-            for (int t = 0; t < kTokens; ++t) mean[t][p] = hn::MulAdd(value[t], inv, mean[t][p]);
-          }
-        }
-        HWY_UNROLL(2)
-        for (int t = 0; t < kTokens; ++t) {
-          HWY_UNROLL(8)
-          for (int p = 0; p < P; ++p) {
-            if (p == l + t) {
-              Store(residual(Load(own + off, p), 1.0, p), s_relevant + off, p);
-              Store(hn::Zero(d), s + off, (l + t) * P + p);
-            } else {
-              Store(residual(mean[t][p], 0.0, p), s + off, (l + t) * P + p);
-            }
-          }
-        }
-      };
-      int l = 0;
-      for (; l + 2 <= L; l += 2) mean_tile(l, std::integral_constant<int, 2>());
-      if (l < L) mean_tile(l, std::integral_constant<int, 1>());
-      Store(loss, batch.loss + off, 0);
-      if constexpr (kSink) {
-        AddTo(hn::Mul(mean_w, hn::Set(d, -2.0 / H)), At(batch.grad, H) + off, 0);
+    struct Sums {
+      V loss;    // sum of weighted w^2
+      V mean_w;  // sum of weighted w mean / scale, for v
+    };
+
+    /// w = target - scale mean is added to the sums; returns what is s of it.
+    HWY_INLINE V Residual(int off, V mean, double target, int p, Sums& sums) const {
+      const V w = hn::NegMulAdd(mean, hn::Set(d, scale), hn::Set(d, target));
+      const V weighted = batch.weight ? hn::Mul(w, Load(batch.weight + off, p)) : w;
+      sums.loss = hn::MulAdd(w, weighted, sums.loss);
+      if constexpr (kSink) sums.mean_w = hn::MulAdd(mean, weighted, sums.mean_w);
+      return hn::Mul(weighted, hn::Set(d, 2.0 * scale));
+    }
+
+    /// Residuals of tokens l, ..., l + kTokens - 1 in all placements.
+    template <int kTokens>
+    HWY_INLINE void ResidualTile(int off, int l, Sums& sums) const {
+      V mean[kTokens][P];
+      HWY_UNROLL(2)
+      for (int t = 0; t < kTokens; ++t) {
+        HWY_UNROLL(8)
+        for (int p = 0; p < P; ++p) mean[t][p] = hn::Zero(d);
       }
-
-      // d_hp, then g summed over placements. Entries with l = p are zero in s.
       for (int h = 0; h < H; ++h) {
-        V inner[P];
-        HWY_UNROLL(8)
-        for (int p = 0; p < P; ++p) inner[p] = hn::Zero(d);
-        HWY_UNROLL(8)
-        for (int l = 0; l < P; ++l) {
-          const V value = Load(e, h * L + l);
-          HWY_UNROLL(8)
-          for (int p = 0; p < P; ++p) {
-            if (p != l) inner[p] = hn::MulAdd(value, Load(s + off, l * P + p), inner[p]);
-          }
-        }
-        for (int l = P; l < L; ++l) {
-          const V value = Load(e, h * L + l);
-          HWY_UNROLL(8)
-          for (int p = 0; p < P; ++p) {
-            inner[p] = hn::MulAdd(value, Load(s + off, l * P + p), inner[p]);
-          }
-        }
-        V inv[P], shift[P];  // shift_p = inner_p / Z_p
-        V shift_sum = hn::Zero(d);
-        V own_g[P];
+        V value[kTokens];
+        HWY_UNROLL(2)
+        for (int t = 0; t < kTokens; ++t) value[t] = Load(e + off, h * L + l + t);
         HWY_UNROLL(8)
         for (int p = 0; p < P; ++p) {
-          inv[p] = Load(inverse + off, h * P + p);
-          const V share = Load(relevant + off, h * P + p);
-          const V own_s = Load(s_relevant + off, p);
-          inner[p] = hn::MulAdd(inner[p], inv[p], hn::Mul(share, own_s));
-          shift[p] = hn::Mul(inner[p], inv[p]);
-          shift_sum = hn::Add(shift_sum, shift[p]);
-          own_g[p] = hn::Mul(share, hn::Sub(inner[p], own_s));
-          Store(own_g[p], batch.g_relevant + off, h * P + p);
+          const V inv = Load(inverse + off, h * P + p);
+          HWY_UNROLL(2)
+          for (int t = 0; t < kTokens; ++t) mean[t][p] = hn::MulAdd(value[t], inv, mean[t][p]);
         }
-        // Sums of shift without one placement, from both ends.
-        V others[P];
-        V left = hn::Zero(d);
+      }
+      HWY_UNROLL(2)
+      for (int t = 0; t < kTokens; ++t) {
         HWY_UNROLL(8)
         for (int p = 0; p < P; ++p) {
-          others[p] = left;
-          left = hn::Add(left, shift[p]);
-        }
-        V right = hn::Zero(d);
-        HWY_UNROLL(8)
-        for (int p = P - 1; p >= 0; --p) {
-          others[p] = hn::Add(others[p], right);
-          right = hn::Add(right, shift[p]);
-        }
-        HWY_UNROLL(8)
-        for (int l = 0; l < P; ++l) {
-          V total = others[l];
-          HWY_UNROLL(8)
-          for (int p = 0; p < P; ++p) {
-            if (p != l) total = hn::NegMulAdd(inv[p], Load(s + off, l * P + p), total);
+          if (p == l + t) {
+            Store(Residual(off, Load(own + off, p), 1.0, p, sums), s_relevant + off, p);
+            Store(hn::Zero(d), s + off, (l + t) * P + p);
+          } else {
+            Store(Residual(off, mean[t][p], 0.0, p, sums), s + off, (l + t) * P + p);
           }
-          Store(hn::MulAdd(Load(e, h * L + l), total, own_g[l]), e, h * L + l);
-        }
-        for (int l = P; l < L; ++l) {
-          V total = shift_sum;
-          HWY_UNROLL(8)
-          for (int p = 0; p < P; ++p) {
-            total = hn::NegMulAdd(inv[p], Load(s + off, l * P + p), total);
-          }
-          Store(hn::Mul(Load(e, h * L + l), total), e, h * L + l);
-        }
-        if constexpr (kSink) {
-          AddTo(hn::Mul(hn::Set(d, sink[h]), shift_sum), batch.grad + off, h);
         }
       }
     }
-  }
+
+    /// mean_lp = scale * sum_h e_hl / Z_hp, the loss, and s.
+    HWY_INLINE void Residuals(int off) const {
+      Sums sums{Load(batch.loss + off, 0), hn::Zero(d)};
+      int l = 0;
+      for (; l + 2 <= L; l += 2) ResidualTile<2>(off, l, sums);
+      if (l < L) ResidualTile<1>(off, l, sums);
+      Store(sums.loss, batch.loss + off, 0);
+      if constexpr (kSink) {
+        AddTo(hn::Mul(sums.mean_w, hn::Set(d, -2.0 / H)), At(batch.grad, H) + off, 0);
+      }
+    }
+
+    /// inner_p = sum_{l != p} e_hl s_lp.
+    HWY_INLINE void Inner(int off, int h, V (&inner)[P]) const {
+      HWY_UNROLL(8)
+      for (int p = 0; p < P; ++p) inner[p] = hn::Zero(d);
+      HWY_UNROLL(8)
+      for (int l = 0; l < P; ++l) {
+        const V value = Load(e + off, h * L + l);
+        HWY_UNROLL(8)
+        for (int p = 0; p < P; ++p) {
+          if (p != l) inner[p] = hn::MulAdd(value, Load(s + off, l * P + p), inner[p]);
+        }
+      }
+      for (int l = P; l < L; ++l) {
+        const V value = Load(e + off, h * L + l);
+        HWY_UNROLL(8)
+        for (int p = 0; p < P; ++p) {
+          inner[p] = hn::MulAdd(value, Load(s + off, l * P + p), inner[p]);
+        }
+      }
+    }
+
+    /// others_p = sum_{p' != p} x_p', from both ends.
+    static HWY_INLINE void SumOthers(const V (&x)[P], V (&others)[P]) {
+      V left = hn::Zero(d);
+      HWY_UNROLL(8)
+      for (int p = 0; p < P; ++p) {
+        others[p] = left;
+        left = hn::Add(left, x[p]);
+      }
+      V right = hn::Zero(d);
+      HWY_UNROLL(8)
+      for (int p = P - 1; p >= 0; --p) {
+        others[p] = hn::Add(others[p], right);
+        right = hn::Add(right, x[p]);
+      }
+    }
+
+    /// d_hp, then g summed over placements. Entries with l = p are zero in s.
+    HWY_INLINE void Gradient(int off, int h) const {
+      V inner[P], inv[P], shift[P], own_g[P], others[P];  // shift_p = d_hp / Z_hp
+      Inner(off, h, inner);
+      V shift_sum = hn::Zero(d);
+      HWY_UNROLL(8)
+      for (int p = 0; p < P; ++p) {
+        inv[p] = Load(inverse + off, h * P + p);
+        const V share = Load(relevant + off, h * P + p);
+        const V own_s = Load(s_relevant + off, p);
+        inner[p] = hn::MulAdd(inner[p], inv[p], hn::Mul(share, own_s));
+        shift[p] = hn::Mul(inner[p], inv[p]);
+        shift_sum = hn::Add(shift_sum, shift[p]);
+        own_g[p] = hn::Mul(share, hn::Sub(inner[p], own_s));
+        Store(own_g[p], batch.g_relevant + off, h * P + p);
+      }
+      SumOthers(shift, others);
+      HWY_UNROLL(8)
+      for (int l = 0; l < P; ++l) {
+        V total = others[l];
+        HWY_UNROLL(8)
+        for (int p = 0; p < P; ++p) {
+          if (p != l) total = hn::NegMulAdd(inv[p], Load(s + off, l * P + p), total);
+        }
+        Store(hn::MulAdd(Load(e + off, h * L + l), total, own_g[l]), e + off, h * L + l);
+      }
+      for (int l = P; l < L; ++l) {
+        V total = shift_sum;
+        HWY_UNROLL(8)
+        for (int p = 0; p < P; ++p) total = hn::NegMulAdd(inv[p], Load(s + off, l * P + p), total);
+        Store(hn::Mul(Load(e + off, h * L + l), total), e + off, h * L + l);
+      }
+      if constexpr (kSink) AddTo(hn::Mul(hn::Set(d, sink[h]), shift_sum), batch.grad + off, h);
+    }
+  };
 
   /// out[h] = e^{b_h}; out has room for whole vectors.
   static void ExpOfEach(const double* b, int H, double* out) {

@@ -1,12 +1,12 @@
 #pragma once
 
-// The small matrix products of the Monte-Carlo kernel, on groups of 8 samples (one per
+// The small matrix products of engines with samples and of SGD, on groups of 8 samples (one per
 // vector lane). Arrays written [a][b] hold a*b groups of kLanes numbers. Samples may be
 // stored as float or double; arithmetic and results are double.
 
 #include <cstddef>
 
-#include "core/random.h"
+#include "core/lanes.h"
 
 namespace headflow {
 

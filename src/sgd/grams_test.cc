@@ -1,5 +1,5 @@
-// Random frames: chi numbers against their law, and the merge alone against explicit Haar frames,
-// with a merge that must be rejected.
+// Sums known by their Gram matrix: chi numbers against their law, the merge alone against explicit
+// vectors of Haar's law, with a merge that must be rejected.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@
 #include <random>
 
 #include "core/aligned.h"
-#include "sgd/lane_frames.h"
+#include "sgd/lane_grams.h"
 #include "sgd/state.h"
 #include "support/effort.h"
 #include "support/two_samples.h"
 
-namespace headflow::frames_test {
+namespace headflow::grams_test {
 namespace {
 
 const int kDraws = testing::by_effort(800, 10000, 40000);
@@ -39,15 +39,15 @@ double distance_from_chi(std::vector<double> values, double dof) {
 }
 
 // False alarms: 10 comparisons at 1e-4 each.
-TEST(SgdFrames, ChiNumbersHaveTheirLaw) {
+TEST(SgdGramLaw, ChiNumbersHaveTheirLaw) {
   for (const double dof : {2.0, 3.0, 10.0, 9996.0, 1e9}) {
     SCOPED_TRACE(dof);
     std::vector<double> lanes, scalar;
     RandomStream stream({7, Purpose::test, 0}, 0);
     AlignedVector normal(kLanes), uniform(kLanes), out(kLanes);
     for (std::uint64_t g = 0; g < static_cast<std::uint64_t>(kDraws / kLanes); ++g) {
-      fill_normals({1, Purpose::sgd_frame, 0}, g, 1, normal.data());
-      fill_uniforms({1, Purpose::sgd_frame_choice, 0}, g, 1, uniform.data());
+      fill_normals({1, Purpose::sgd_chunk, 0}, g, 1, normal.data());
+      fill_uniforms({1, Purpose::sgd_chunk_choice, 0}, g, 1, uniform.data());
       lane_chi({1, Purpose::sgd_retry, 0}, {g, 0}, dof, normal.data(), uniform.data(), out.data());
       lanes.insert(lanes.end(), out.begin(), out.end());
       for (int i = 0; i < kLanes; ++i) scalar.push_back(random_chi(stream, dof));
@@ -68,14 +68,14 @@ Matrix random_matrix(std::mt19937_64& generator, int rows, int columns) {
   return out;
 }
 
-Matrix haar_frame(std::mt19937_64& generator, int n, int dimension) {
+Matrix haar_rows(std::mt19937_64& generator, int n, int dimension) {
   const Matrix normal = random_matrix(generator, dimension, n);
   const Eigen::HouseholderQR<Matrix> qr(normal);
-  Matrix frame = qr.householderQ() * Matrix::Identity(dimension, n);
+  Matrix out = qr.householderQ() * Matrix::Identity(dimension, n);
   for (int j = 0; j < n; ++j) {  // a QR decomposition fixes no signs
-    if (qr.matrixQR()(j, j) < 0) frame.col(j) *= -1;
+    if (qr.matrixQR()(j, j) < 0) out.col(j) *= -1;
   }
-  return frame.transpose();
+  return out.transpose();
 }
 
 Vector lower_part(const Matrix& K) {
@@ -87,9 +87,9 @@ Vector lower_part(const Matrix& K) {
   return out;
 }
 
-/// Gram matrices of V1 Q1 + V2 Q2: by frames as they are, and by lane_merge.
+/// Gram matrices of V1 Q1 + V2 Q2: by vectors as they are, and by lane_merge.
 struct Merges {
-  Matrix frames, merged;
+  Matrix vectors, merged;
   Vector without_cross_terms;
 };
 
@@ -100,8 +100,8 @@ Merges merge_often(int n, int beyond, std::uint64_t seed) {
   const auto size = static_cast<Eigen::Index>(triangle(n));
   Merges out{Matrix(kDraws, size), Matrix(kDraws, size), lower_part(K1 + K2)};
   for (int r = 0; r < kDraws; ++r) {
-    const Matrix V = V1 * haar_frame(generator, n, beyond) + V2 * haar_frame(generator, n, beyond);
-    out.frames.row(r) = lower_part(V * V.transpose());
+    const Matrix V = V1 * haar_rows(generator, n, beyond) + V2 * haar_rows(generator, n, beyond);
+    out.vectors.row(r) = lower_part(V * V.transpose());
   }
   const auto spread = [&](const Vector& values) {
     AlignedVector lanes(static_cast<std::size_t>(values.size()) * kLanes);
@@ -136,23 +136,23 @@ Merges merge_often(int n, int beyond, std::uint64_t seed) {
 }
 
 // False alarms: below 4e-4 in all.
-TEST(SgdFrames, MergeIsThatOfHaarFrames) {
+TEST(SgdGramLaw, MergeIsThatOfHaarsLaw) {
   for (const auto& [n, beyond] : {std::pair{2, 25}, {3, 25}, {2, 5}, {3, 7}}) {
     SCOPED_TRACE(fmt::format("n {} D' {}", n, beyond));
     const Merges merges = merge_often(n, beyond, static_cast<std::uint64_t>(100 * n + beyond));
-    const testing::SameLaw same = testing::compare_laws(merges.frames, merges.merged);
+    const testing::SameLaw same = testing::compare_laws(merges.vectors, merges.merged);
     EXPECT_GT(same.corrected_p(), 1e-4);
-    // Controls: no cross terms, and frames of another dimension.
+    // Controls: no cross terms, and another dimension.
     const Matrix constant = merges.without_cross_terms.transpose().replicate(kDraws, 1);
-    EXPECT_LT(testing::compare_laws(merges.frames, constant).corrected_p(), 1e-12);
+    EXPECT_LT(testing::compare_laws(merges.vectors, constant).corrected_p(), 1e-12);
     const Merges wrong = merge_often(n, beyond + 2, static_cast<std::uint64_t>(100 * n + beyond));
     if (beyond < 10 && kDraws >= 10000) {
-      EXPECT_LT(testing::compare_laws(merges.frames, wrong.merged).corrected_p(), 1e-6);
+      EXPECT_LT(testing::compare_laws(merges.vectors, wrong.merged).corrected_p(), 1e-6);
     }
   }
 }
 
-TEST(SgdFrames, CholeskyAndProducts) {
+TEST(SgdGramLaw, CholeskyAndProducts) {
   std::mt19937_64 generator(3);
   const int n = 4;
   Matrix M = random_matrix(generator, n, 2);  // of rank 2
@@ -169,4 +169,4 @@ TEST(SgdFrames, CholeskyAndProducts) {
 }
 
 }  // namespace
-}  // namespace headflow::frames_test
+}  // namespace headflow::grams_test

@@ -1,10 +1,10 @@
-#include "expectation/lane_products.h"
+#include "core/lane_products.h"
 
 #include "core/simd_dispatch.h"
 
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "expectation/lane_products.cc"
+#define HWY_TARGET_INCLUDE "core/lane_products.cc"
 #include <hwy/foreach_target.h>
 // clang-format on
 #include <hwy/cache_control.h>

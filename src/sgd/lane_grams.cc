@@ -1,14 +1,15 @@
-#include "sgd/lane_frames.h"
+#include "sgd/lane_grams.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "core/index.h"
 #include "core/simd_dispatch.h"
 #include "sgd/state.h"
 
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sgd/lane_frames.cc"
+#define HWY_TARGET_INCLUDE "sgd/lane_grams.cc"
 #include <hwy/foreach_target.h>
 // clang-format on
 #include <hwy/highway.h>
@@ -36,12 +37,8 @@ struct Out {
   void set(std::size_t i, V x) const { hn::Store(x, d, p + i * kLanes); }
 };
 
-constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
-constexpr std::size_t at(int i, int j, int columns) {
-  return static_cast<std::size_t>(i) * static_cast<std::size_t>(columns) +
-         static_cast<std::size_t>(j);
-}
-constexpr std::size_t lower(int i, int j) { return triangle(i) + static_cast<std::size_t>(j); }
+constexpr std::size_t entry(int i, int j, int columns) { return at(i) * at(columns) + at(j); }
+constexpr std::size_t lower(int i, int j) { return triangle(i) + at(j); }
 
 /// Bit i is set if lane i accepts its proposal.
 int Chi(double dof, const double* normal, const double* uniform, double* out) {
@@ -112,7 +109,7 @@ void AddGram(int n, int columns, const double* A, double* K) {
       for (int j = 0; j <= i; ++j) {
         V sum = k[lower(i, j)];
         for (int l = 0; l < columns; ++l) {
-          sum = hn::MulAdd(a[at(i, l, columns)], a[at(j, l, columns)], sum);
+          sum = hn::MulAdd(a[entry(i, l, columns)], a[entry(j, l, columns)], sum);
         }
         k.set(lower(i, j), sum);
       }
@@ -148,15 +145,15 @@ void MergeTail(int n, const double* normals, const double* C, const double* V1, 
       }
       for (int j = 0; j < n; ++j) {
         V sum = hn::Zero(d);
-        for (int l = 0; l <= i; ++l) sum = hn::MulAdd(w[lower(i, l)], z[at(l, j, n)], sum);
-        y.set(at(i, j, n), sum);
+        for (int l = 0; l <= i; ++l) sum = hn::MulAdd(w[lower(i, l)], z[entry(l, j, n)], sum);
+        y.set(entry(i, j, n), sum);
       }
     }
     for (int i = 0; i < n; ++i) {
       for (int j = 0; j <= i; ++j) {
         V sum = hn::Add(k1[lower(i, j)], k2[lower(i, j)]);
-        for (int l = 0; l <= i; ++l) sum = hn::MulAdd(v1[lower(i, l)], y[at(j, l, n)], sum);
-        for (int l = 0; l <= j; ++l) sum = hn::MulAdd(v1[lower(j, l)], y[at(i, l, n)], sum);
+        for (int l = 0; l <= i; ++l) sum = hn::MulAdd(v1[lower(i, l)], y[entry(j, l, n)], sum);
+        for (int l = 0; l <= j; ++l) sum = hn::MulAdd(v1[lower(j, l)], y[entry(i, l, n)], sum);
         k1.set(lower(i, j), sum);
       }
     }
@@ -181,21 +178,21 @@ void Residual(int tokens, int columns, const double* X, int axes, const double* 
     V weighted = hn::Zero(d);  // w^T G w
     for (int k = 0; k < columns; ++k) {
       V along = hn::Zero(d);
-      for (int t = 0; t < tokens; ++t) along = hn::MulAdd(w[at(t)], x[at(t, k, columns)], along);
+      for (int t = 0; t < tokens; ++t) along = hn::MulAdd(w[at(t)], x[entry(t, k, columns)], along);
       weighted = hn::MulAdd(along, along, weighted);
       for (int t = 0; t < tokens; ++t) {
-        s.set(at(t), hn::MulAdd(along, x[at(t, k, columns)], s[at(t)]));
+        s.set(at(t), hn::MulAdd(along, x[entry(t, k, columns)], s[at(t)]));
       }
     }
     for (int t = 0; t < tokens; ++t) w.set(at(t), hn::Mul(w[at(t)], inverse));
     for (int k = 0; k < axes; ++k) {
       V along = hn::Zero(d);
-      for (int t = 0; t < tokens; ++t) along = hn::MulAdd(w[at(t)], y[at(t, k, axes)], along);
+      for (int t = 0; t < tokens; ++t) along = hn::MulAdd(w[at(t)], y[entry(t, k, axes)], along);
       const V shift = hn::Sub(u[at(k)], along), pull = hn::Mul(norm, u[at(k)]);
       weighted = hn::MulAdd(pull, pull, weighted);
       for (int t = 0; t < tokens; ++t) {
-        const V moved = hn::MulAdd(w[at(t)], shift, y[at(t, k, axes)]);
-        y.set(at(t, k, axes), moved);
+        const V moved = hn::MulAdd(w[at(t)], shift, y[entry(t, k, axes)]);
+        y.set(entry(t, k, axes), moved);
         s.set(at(t), hn::MulAdd(pull, moved, s[at(t)]));
       }
     }
@@ -212,9 +209,9 @@ void Project(int heads, int tokens, const double* w_hat, double* G) {
     const Out g{G + off};
     for (int h = 0; h < heads; ++h) {
       V along = hn::Zero(d);
-      for (int t = 0; t < tokens; ++t) along = hn::MulAdd(w[at(t)], g[at(h, t, tokens)], along);
+      for (int t = 0; t < tokens; ++t) along = hn::MulAdd(w[at(t)], g[entry(h, t, tokens)], along);
       for (int t = 0; t < tokens; ++t) {
-        g.set(at(h, t, tokens), hn::NegMulAdd(along, w[at(t)], g[at(h, t, tokens)]));
+        g.set(entry(h, t, tokens), hn::NegMulAdd(along, w[at(t)], g[entry(h, t, tokens)]));
       }
     }
   }

@@ -1,19 +1,18 @@
 #pragma once
 
 // Vectors of sample sums in the D' dimensions that no state vector reaches, known only by their
-// Gram matrix: linear algebra and random frames for 8 independent sums at once, one per vector
-// lane. A triangle holds n (n + 1) / 2 groups of 8 numbers, rows first.
+// Gram matrix: linear algebra and random rotations for 8 independent sums at once, one per
+// vector lane. A triangle holds n (n + 1) / 2 groups of 8 numbers, rows first.
 
 #include <cstddef>
 #include <cstdint>
 
+#include "core/index.h"
 #include "core/random.h"
 
 namespace headflow {
 
-inline constexpr std::size_t triangle(int n) {
-  return static_cast<std::size_t>(n) * static_cast<std::size_t>(n + 1) / 2;
-}
+inline constexpr std::size_t triangle(int n) { return at(n) * at(n + 1) / 2; }
 
 /// Which chi number of which group of 8 sums.
 struct ChiNumber {
@@ -40,20 +39,18 @@ void lane_add_gram(int n, int columns, const double* A, double* K);
 /// out = A B for lower triangles.
 void lane_triangle_product(int n, const double* A, const double* B, double* out);
 
-/// The Gram matrix of V1 Q1 + V2 Q2, Q1 and Q2 independent Haar frames of n vectors, from the Gram
-/// matrices K1 (replaced by the result) and K2. `normals` [n][n] and the triangle `wishart` (the
-/// factor of a Wishart matrix with D' - n degrees of freedom) make the frame:
-/// N = [normals, wishart], Q = chol(N N^T)^-1 N. Only V1 Q_left V2^T is needed of it.
-/// scratch: merge_scratch(n) groups.
+/// The Gram matrix of V1 Q1 + V2 Q2, Q1 and Q2 independent and each n orthonormal vectors of Haar's
+/// law, from the Gram matrices K1 (replaced by the result) and K2. `normals` [n][n] and the
+/// triangle `wishart` (the factor of a Wishart matrix with D' - n degrees of freedom) make such a
+/// Q: N = [normals, wishart], Q = chol(N N^T)^-1 N. Only V1 Q_left V2^T is needed of it. scratch:
+/// merge_scratch(n) groups.
 void lane_merge(int n, const double* normals, const double* wishart, const double* K2, double* K1,
                 double* scratch);
 
-inline constexpr std::size_t merge_scratch(int n) {
-  return 5 * triangle(n) + static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
-}
+inline constexpr std::size_t merge_scratch(int n) { return 5 * triangle(n) + at(n) * at(n); }
 
 /// The residual w = e_0 - mean of 8 samples and what SGD needs of it.
-///   tokens, columns  x [tokens][columns]: coordinates of the tokens along the state's frame
+///   tokens, columns  x [tokens][columns]: coordinates of the tokens along the state's basis
 ///   axes             y [tokens][axes] in: normals; out: coordinates along the block's own axes.
 ///                    X_perp^T w = |w| u where u is `u` [axes]: y <- y + w^ (u - w^T y)
 ///   mean  [tokens]   in: attention; out: w / |w|
