@@ -12,7 +12,7 @@
 namespace headflow::cli {
 namespace {
 
-void print_text(const Dataset& result, int tokens) {
+void print_risk(const Dataset& result, int tokens) {
   const double risk = result.number("risk"), error = result.error("risk");
   const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(error + 1e-13))), 3, 12);
   const std::string method = result.text("method");
@@ -38,7 +38,7 @@ int run_bayes(Invocation& call) {
     return compute_bayes(call.config, Watched(call, "bayes"));
   }();
   put_out(call, result);
-  if (!call.json) print_text(result, call.config.problem.tokens);
+  if (!call.json) print_risk(result, call.config.problem.tokens);
   return kSuccess;
 }
 

@@ -11,7 +11,7 @@
 namespace headflow::cli {
 namespace {
 
-void print_text(const Dataset& result) {
+void print_fixed_point(const Dataset& result) {
   fmt::print("{}\nloss  {:.10f} +- {:.2g}  ({})\n", result.text("message"), result.number("loss"),
              result.error("loss"), result.text("error_kind"));
   fmt::print("gradient {:.2g}; ", result.number("gradient_norm"));
@@ -31,7 +31,7 @@ int run_fixed_point(Invocation& call) {
   settle_start(call);
   Dataset result = compute_fixed_point(call.config, Watched(call, "fixed-point"));
   put_out(call, result);
-  if (!call.json) print_text(result);
+  if (!call.json) print_fixed_point(result);
   if (interrupted()) return kInterrupted;
   return result.flag("converged") ? kSuccess : kDiverged;
 }

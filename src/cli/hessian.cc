@@ -28,7 +28,7 @@ void print_spectrum(const Dataset& result) {
   }
 }
 
-void print_text(const Dataset& result, const std::string& at) {
+void print_hessian(const Dataset& result, const std::string& at) {
   fmt::print("at {}, loss {:.9f}\n", at, result.number("loss"));
   print_point(result);
   print_spectrum(result);
@@ -80,7 +80,7 @@ int run_hessian(Invocation& call) {
   const std::string at = result.text("at");
   if (!call.taken_from.empty()) result.set("at", call.taken_from);
   put_out(call, result);
-  if (!call.json) print_text(result, call.taken_from.empty() ? "the " + at : call.taken_from);
+  if (!call.json) print_hessian(result, call.taken_from.empty() ? "the " + at : call.taken_from);
   return kSuccess;
 }
 

@@ -24,7 +24,7 @@ std::string table(const Quantity& q) {
   return text + "\n";
 }
 
-void print_text(const Dataset& result) {
+void print_loss(const Dataset& result) {
   fmt::print("loss  {:.{}f} +- {:.2g}  ({})\n", result.number("loss"), places(result.error("loss")),
              result.error("loss"), result.text("error_kind"));
   fmt::print("gradient\n");
@@ -52,7 +52,7 @@ int run_loss(Invocation& call) {
   }();
   note_unused_samples(result, call);
   put_out(call, result);
-  if (!call.json) print_text(result);
+  if (!call.json) print_loss(result);
   return kSuccess;
 }
 

@@ -9,7 +9,7 @@
 namespace headflow::cli {
 namespace {
 
-void print_text(const Dataset& result) {
+void print_minima(const Dataset& result) {
   fmt::print("{:>14}  {:>8}  {:>5}  {:>6}  {:>10}  {}\n", "loss", "+-", "index", "starts",
              "of the law", "rows of m");
   const std::size_t found = result.find("loss") ? result["loss"].values.size() : 0;
@@ -33,7 +33,7 @@ int run_minima(Invocation& call) {
   if (!call.config.result.output.empty()) check_writable(call.config.result.output);
   Dataset result = compute_minima(call.config, Watched(call, "minima"));
   put_out(call, result);
-  if (!call.json) print_text(result);
+  if (!call.json) print_minima(result);
   return interrupted() ? kInterrupted : kSuccess;
 }
 

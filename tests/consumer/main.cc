@@ -6,6 +6,7 @@
 #include "dynamics/flow.h"
 #include "io/result_file.h"
 #include "model/formula_activation.h"
+#include "study/compute.h"
 
 using namespace headflow;
 
@@ -58,7 +59,7 @@ int main(int count, char** arguments) {
   const FlowSummary summary = integrate_flow(*engine, start, {.time = 8, .outputs = 4}, run);
   std::printf("loss %.6f to %.6f; %s\n", run.loss.front(), run.loss.back(),
               summary.brief().c_str());
-  write_flow_result(count > 1 ? arguments[1] : "consumer.nc", *engine, run, summary, {});
+  write_result(count > 1 ? arguments[1] : "consumer.nc", flow_dataset(*engine, run, summary));
   return std::abs(slope - here.grad.norm()) < 1e-6 && run.loss.back() < 0.9 * run.loss.front() ? 0
                                                                                                : 1;
 }
