@@ -6,13 +6,13 @@ execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 -
 if(NOT commit)
   set(commit "unknown")
 endif()
-execute_process(COMMAND git -C ${SOURCE} status --porcelain -- src CMakeLists.txt
+execute_process(COMMAND git -C ${SOURCE} status --porcelain -- src cmake CMakeLists.txt
                 OUTPUT_VARIABLE changed OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(changed AND NOT commit MATCHES "-dirty$")  # files that are not in the repository, too
   string(APPEND commit "-dirty")
 endif()
 if(commit MATCHES "unknown|-dirty$")
-  file(GLOB_RECURSE sources ${SOURCE}/src/*.cc ${SOURCE}/src/*.h)
+  file(GLOB_RECURSE sources ${SOURCE}/src/*.cc ${SOURCE}/src/*.h ${SOURCE}/cmake/*.cmake)
   list(APPEND sources ${SOURCE}/CMakeLists.txt)
   list(SORT sources)
   set(all "")

@@ -62,6 +62,7 @@ class Bdf final : public Integrator {
     while (time_ + step_ > time_) {
       context_.check();
       if (!solve()) {
+        if (stall_.failed_at(time_)) return failed("steps fail, however small");
         change_step(kAfterFailure);
         continue;
       }
@@ -240,6 +241,7 @@ class Bdf final : public Integrator {
   const NdfCoefficients coefficients_;
   ToleratedField field_;
   Context context_;
+  Stall stall_;
   Eigen::MatrixXd differences_;  ///< D_0 = y at time_, D_1, ...
   Eigen::MatrixXd last_;         ///< D_1, ..., D_q as the last step left them
   Vector y_, d_, velocity_, correction_;

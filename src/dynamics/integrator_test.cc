@@ -213,6 +213,26 @@ TEST(Integrator, AFieldThatIsNotFiniteIsReported) {
   }
 }
 
+// The flow comes to rest at the wall: steps that become ever smaller end, too.
+TEST(Integrator, CreepingAlongAWallEnds) {
+  const Field rest = [](const double* y, double* out) {
+    out[0] = std::cbrt(1.5 - y[0]);
+    out[1] = 0.0;
+    return y[0] < 1.5;
+  };
+  for (const Method& method : adaptive()) {
+    SCOPED_TRACE(method.name);
+    const auto integrator = method.make(rest, kStart, 1e-3, 1e-5);
+    int steps = 0;
+    while (steps < 2000 && integrator->advance()) ++steps;
+    EXPECT_LT(steps, 2000);
+    EXPECT_FALSE(integrator->why().empty());
+    double y[2];
+    integrator->state(integrator->time(), y);
+    EXPECT_NEAR(y[0], 1.5, 1e-2);
+  }
+}
+
 // What the field throws, and the wish to stop, pass through; a stop within a Jacobian, too.
 TEST(Integrator, ExceptionsPassThrough) {
   for (const Method& method : all_methods()) {

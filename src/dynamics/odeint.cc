@@ -38,6 +38,9 @@ class DormandPrince final : public Integrator {
         step_ *= std::min(most, change(error));
         return dense_ = true;
       }
+      if (!std::isfinite(error) && stall_.failed_at(time_)) {
+        return failed("steps fail, however small");
+      }
       most = 1.0;
       step_ *= std::isfinite(error) ? std::max(0.2, change(error)) : 0.25;
     }
@@ -84,6 +87,7 @@ class DormandPrince final : public Integrator {
   }
 
   ToleratedField field_;
+  Stall stall_;
   boost::numeric::odeint::runge_kutta_dopri5<Vector, double, Vector, double,
                                              boost::numeric::odeint::vector_space_algebra>
       stepper_;

@@ -11,6 +11,23 @@
 
 namespace headflow {
 
+/// Steps that fail are made smaller, and may then creep along a wall without an end: true after a
+/// hundred failures within which time grew by less than a millionth.
+class Stall {
+ public:
+  bool failed_at(double time) {
+    if (time > since_ * (1 + 1e-6)) {
+      since_ = time;
+      failures_ = 0;
+    }
+    return ++failures_ > 100;
+  }
+
+ private:
+  double since_ = 0;
+  int failures_ = 0;
+};
+
 class ToleratedField {
  public:
   ToleratedField(Field field, double relative, double absolute)
