@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <numbers>
 
-#include "dynamics/flow.h"
+#include "analysis/check_gradient.h"
 #include "io/result_file.h"
 #include "model/formula_activation.h"
 #include "study/compute.h"
@@ -45,21 +45,11 @@ int main(int count, char** arguments) {
                         {.tokens = 4, .heads = 2});
   const Point start = initial_point(problem, 0.3, 1);
   const auto engine = make_engine(problem, {.engine = EngineName::qmc, .samples = 512});
-
-  Evaluation here, ahead, behind;
-  engine->evaluate(start, {}, here);
-  Point step = here.grad, up = start, down = start;
-  step *= 1e-4 / here.grad.norm();
-  engine->evaluate(up += step, {}, ahead);
-  engine->evaluate(down += (step *= -1), {}, behind);
-  const double slope = (ahead.loss - behind.loss) / 2e-4;
-  std::printf("gradient %.9f, by differences %.9f\n", here.grad.norm(), slope);
-
+  const GradientCheck check = check_gradient(*engine, start);
   Trajectory run;
   const FlowSummary summary = integrate_flow(*engine, start, {.time = 8, .outputs = 4}, run);
-  std::printf("loss %.6f to %.6f; %s\n", run.loss.front(), run.loss.back(),
-              summary.brief().c_str());
   write_result(count > 1 ? arguments[1] : "consumer.nc", flow_dataset(*engine, run, summary));
-  return std::abs(slope - here.grad.norm()) < 1e-6 && run.loss.back() < 0.9 * run.loss.front() ? 0
-                                                                                               : 1;
+  std::printf("gradient within %.1e; loss %.6f to %.6f; %s\n", check.relative(), run.loss.front(),
+              run.loss.back(), summary.brief().c_str());
+  return check.relative() < 1e-7 && run.loss.back() < 0.9 * run.loss.front() ? 0 : 1;
 }
