@@ -13,9 +13,9 @@ std::unique_ptr<Integrator> make_dormand_prince(const Field& field, const Vector
 
 /// Implicit backward differences of order 1 to 5 with steps that stay equal for a while: the NDF
 /// of Shampine and Reichelt, The MATLAB ODE Suite, SIAM J. Sci. Comput. 18 (1997), with CVODE's
-/// test of Newton's iteration. The Jacobian is kept until that fails: as few evaluations as CVODE,
-/// where Odeint's Rosenbrock method, which wants a Jacobian a step, takes up to 25 times as
-/// many (and its linear algebra is no C++20).
+/// test of Newton's iteration. The Jacobian is kept until that fails: about as many evaluations as
+/// CVODE takes, where Odeint's Rosenbrock method, which wants a Jacobian a step, takes up to 25
+/// times as many (and its linear algebra is no C++20).
 std::unique_ptr<Integrator> make_bdf(const Field& field, const Vector& y0, double relative,
                                      double absolute, const Context& context = {});
 
