@@ -199,6 +199,29 @@ class Analysis(CommandLine):
         self.assertEqual(run("minima", "--starts", 0).returncode, 2)
 
 
+class Results(CommandLine):
+    def test_files_and_json_have_the_same_numbers(self):
+        tables = {"spectrum": "eigenspace", "minima": "minimum"}
+        rough = ("--nu", "2,2", "--activation", "softmax-1", "--tolerance", 1e-3, "--quiet", "--json", "--output", self.output)
+        for command in (["loss"], ["bayes"], ["hessian", "--at", "saddle"], ["fixed-point"], ["minima", "--starts", 2], ["prune"],
+                        ["similarity"], ["attention"], ["phases", "--time", 2]):
+            with self.subTest(command):
+                done = run(*command, *rough)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                out = json.loads(done.stdout)
+                for name in set(tables) & set(out):
+                    out |= {key: [row[key] for row in out[name]] for key in out[name][0]}
+                with xarray.open_dataset(self.output, engine="netcdf4") as data:
+                    self.assertEqual(data.attrs["program_commit"], out["provenance"]["program_commit"])
+                    self.assertGreater(len(data.data_vars), 1)
+                    for name, variable in data.data_vars.items():
+                        printed = out[name]
+                        if variable.dtype.kind in "OU":
+                            self.assertEqual(variable.values.tolist(), printed, name)
+                        else:
+                            np.testing.assert_array_equal(variable.values.astype(float), np.array(printed, float), name)
+
+
 class Verify(CommandLine):
     def test_rows(self):
         outs = []
