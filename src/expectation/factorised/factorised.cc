@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/index.h"
 
 namespace headflow {
 
@@ -253,7 +254,7 @@ bool Factorised::follow(const Point& point) {
   const TokenLaws<double>& then = adapted_laws_;
   const auto bias_moved = [&](int h) {
     if (shape_.roles.bias < 0) return false;
-    const auto i = static_cast<std::size_t>(shape_.roles.bias + h);
+    const std::size_t i = at(shape_.roles.bias + h);
     return std::abs(now.blocks[i] - adapted_blocks_[i]) > 0.2;
   };
   for (int c = 0; c < signal_.count() && !moved; ++c) {
