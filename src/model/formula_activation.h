@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/dual.h"
+#include "core/index.h"
 #include "core/reverse.h"
 #include "model/activation.h"
 
@@ -52,7 +53,7 @@ class FormulaActivation : public Activation {
       for (int j = 0; j < n; ++j) lanes(state, j)[i] = chi[static_cast<std::size_t>(j)];
       for (int l = 0; l < sizes.L; ++l) {
         double sum = 0;
-        for (int h = 0; h < sizes.H; ++h) sum += sigma[static_cast<std::size_t>(h * sizes.L + l)];
+        for (int h = 0; h < sizes.H; ++h) sum += sigma[at(h * sizes.L + l)];
         lanes(mean, l)[i] = sum / sizes.H;
       }
     }

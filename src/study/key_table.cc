@@ -229,7 +229,7 @@ Help help_of_blocks() {
 
 // A field of a table: HEADFLOW_FIELD(flow, rtol) is config.flow.rtol.
 #define HEADFLOW_FIELD(section, field) \
-  [](Config & config) -> auto& { return config.section.field; }
+  ([](Config & config) -> auto& { return config.section.field; })
 
 void add_problem(Table& t) {
   Names activation_names, prior_names;
