@@ -383,6 +383,7 @@ class Search {
 
 FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine, const Point& start,
                             const FixedPointOptions& options, const Context& context) {
+  check_second_derivatives(problem);
   check_unknowns(problem, "the search for a fixed point");
   return Search(problem, engine, options, context).run(start);
 }

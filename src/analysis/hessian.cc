@@ -19,8 +19,18 @@ Point Hessian::mode(Eigen::Index k) const {
   return out;
 }
 
+void check_second_derivatives(const Problem& problem) {
+  if (problem.activation().smooth()) return;
+  throw Error(
+      fmt::format("the activation {} has kinks, which second derivatives over samples leave out: "
+                  "there is no Hessian, and no search for the end of training that needs one; "
+                  "follow the flow (end.search = \"flow\")",
+                  problem.activation().name()));
+}
+
 Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
   check_unknowns(engine.problem(), "the Hessian");
+  check_second_derivatives(engine.problem());
   Hessian out;
   out.shape = Point::zero_like(point);
   const Eigen::Index weights = point.m.size() + point.R.size();

@@ -28,6 +28,9 @@ enum class SecondDerivatives {
   differences,  ///< of gradients, good to about 1e-9: several times cheaper for softmax
 };
 
+/// Throws Error if the activation has kinks.
+void check_second_derivatives(const Problem& problem);
+
 /// By exact second derivatives where the engine has them, else by differences of gradients.
 /// Cost: one product for each coordinate; at R = 0 one for each row of R.
 Hessian hessian(Engine& engine, const Point& point,

@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "analysis/fixed_point.h"
 #include "core/error.h"
+#include "model/formula_activation.h"
 #include "support/problems.h"
 
 namespace headflow::spectrum_test {
@@ -70,6 +72,34 @@ TEST(Spectrum, SamplesAreHeldAgainstOtherSamples) {
   const double off = (rough.h.matrix - exact.h.matrix).cwiseAbs().maxCoeff();
   EXPECT_LT(off, 6 * rough.error);
   EXPECT_GT(off, exact.error);
+}
+
+struct ReluFormula {
+  template <class S>
+  void operator()(const Sizes& n, const S* chi, const S* /*parameters*/, S* sigma) const {
+    using std::max;
+    for (int i = 0; i < n.H * n.L; ++i) sigma[i] = max(chi[i], 0.0);
+  }
+};
+class Relu final : public FormulaActivation<ReluFormula> {
+ public:
+  std::string_view name() const override { return "relu"; }
+  std::string_view formula() const override { return "max(chi_hl, 0)"; }
+  bool smooth() const override { return false; }
+};
+
+// E Sum (delta - mean)^2 is smooth in m, but its second derivatives are not the means of those of
+// samples: nothing is better than a wrong Hessian.
+TEST(Spectrum, KinksHaveNoSecondDerivatives) {
+  const Problem smooth = problem();
+  const ProblemOptions options = testing::problem_options("softmax", "gaussian", 4, 2, 2);
+  const Problem kinked(std::make_shared<Relu>(),
+                       Problem(options).prior_times(Matrix::Identity(2, 2)), options);
+  EngineOptions sampled = testing::engine_options(1'000, 1);
+  sampled.engine = EngineName::mc;
+  EXPECT_THROW(spectrum(kinked, sampled, testing::random_point(kinked, 1)), Error);
+  EXPECT_THROW(find_fixed_point(kinked, sampled, testing::random_point(kinked, 1), {}), Error);
+  EXPECT_NO_THROW(check_second_derivatives(smooth));
 }
 
 }  // namespace

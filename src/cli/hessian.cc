@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/command.h"
@@ -17,12 +18,14 @@ namespace {
 void print_spectrum(const Dataset& result) {
   const Quantity &value = result["eigenvalue"], &times = result["multiplicity"],
                  &mode = result["mode"], *closed_form = result.find("closed_form");
+  const double error = result.real("error");
+  const int digits = std::min(9, places(error));
   fmt::print("{:>16}  {:>5}  {:<44}{}\n", "eigenvalue", "times", "eigenvectors",
              closed_form ? "  closed form" : "");
   for (std::size_t i = 0; i < value.values.size(); ++i) {
-    const double here = std::abs(value.values[i]) <= result.real("error") ? 0.0 : value.values[i];
+    const double here = std::abs(value.values[i]) <= error ? 0.0 : value.values[i];
     const double closed = closed_form ? closed_form->values[i] : std::nan("");
-    fmt::print("{:>16.9f}  {:>5}  {}\n", here, times.values[i],
+    fmt::print("{:>16.{}f}  {:>5}  {}\n", here, digits, times.values[i],
                std::isnan(closed) ? mode.texts[i]
                                   : fmt::format("{:<44}  {:>14.9f}", mode.texts[i], closed + 0.0));
   }
@@ -42,7 +45,7 @@ void print_hessian(const Dataset& result, const std::string& at) {
   }
   const double rate = result.real("escape_rate"), time = result.real("specialisation_time");
   if (std::isnan(time)) {
-    fmt::print("no direction of negative curvature\n");
+    fmt::print("no direction of negative curvature beyond ten errors\n");
     return;
   }
   fmt::print(

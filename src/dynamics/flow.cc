@@ -291,6 +291,7 @@ class FlowRun {
 
   FlowSummary run() {
     const auto begin = std::chrono::steady_clock::now();
+    note_kinks();
     try {
       record(0.0, y_.data());
       integrator_ = make_integrator(options_, field_, y_, context_);
@@ -307,6 +308,17 @@ class FlowRun {
   }
 
  private:
+  /// Adaptive steps would resolve every jump of the gradient.
+  void note_kinks() const {
+    const bool adaptive =
+        options_.integrator != Scheme::euler && options_.integrator != Scheme::map;
+    if (!adaptive || engine_.problem().activation().smooth() || options_.rtol > 5e-4) return;
+    context_.note(
+        fmt::format("the activation {} has kinks, so that its gradient over samples jumps: steps "
+                    "are small at flow.rtol = {:g}; 1e-3, with flow.atol = 1e-4, is exact enough",
+                    engine_.problem().activation().name(), options_.rtol));
+  }
+
   void record(double time, const double* y) {
     const Point& point = field_.unpack(y);
     engine_.evaluate(point, {.gradient_error = true}, evaluation_);

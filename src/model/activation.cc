@@ -15,7 +15,8 @@ namespace headflow {
   X(softmax)                    \
   X(softmax_1)                  \
   X(b_softmax)                  \
-  X(sigmoid)
+  X(sigmoid)                    \
+  /* a new one stands above this line */
 
 #define HEADFLOW_DECLARE(name) std::shared_ptr<const Activation> name();
 HEADFLOW_ACTIVATIONS(HEADFLOW_DECLARE)

@@ -97,6 +97,10 @@ class Activation {
 
   /// How its denominators depend on the tokens: what the factorised engine needs.
   virtual Factorisation factorisation() const { return {}; }
+  /// False if the formula has kinks (a ReLU, an absolute value). Its loss is still smooth, but
+  /// second derivatives by samples would leave the kinks out: they are refused, and whoever
+  /// integrates is told that the gradient over samples jumps.
+  virtual bool smooth() const { return true; }
   /// Directions of the parameters along which nothing changes.
   virtual std::vector<Vector> symmetries(const BlockLayout& /*layout*/) const { return {}; }
   /// Coordinates in which a change of the parameters is measured: a parameter that goes to infinity

@@ -11,7 +11,8 @@
 //   };
 //   class Mine : public FormulaActivation<MyFormula> { ... name, formula, blocks ... };
 //
-// Cost: about ten times that of the formula for a gradient. Vectorised functions may override
+// Cost: about ten times that of the formula for a gradient, and a hundred times that of vectorised
+// functions. Vectorised functions may override
 // forward and backward; a test over the registry holds them against the formula.
 
 #include <utility>

@@ -12,7 +12,8 @@ namespace headflow {
   X(flipping)              \
   X(gaussian)              \
   X(discrete)              \
-  X(mixture)
+  X(mixture)               \
+  /* a new one stands above this line */
 
 #define HEADFLOW_DECLARE(name) const PriorInfo& name##_prior();
 HEADFLOW_PRIORS(HEADFLOW_DECLARE)

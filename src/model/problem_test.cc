@@ -42,9 +42,12 @@ TEST(Problem, MessagesNameKeyValueAndRule) {
                         o.prior_parameters["nu"] = row({-1.0, 2.0});
                       }),
             "problem.nu = [-1, 2]: signal strengths must be finite and not negative");
+  std::vector<std::string> names;
+  for (const auto& one : activations()) names.push_back(fmt::format("\"{}\"", one->name()));
   EXPECT_EQ(complaint("problem.activation", [](auto& o) { o.activation = "sofmax"; }),
-            "problem.activation = \"sofmax\": must be one of \"softmax\", \"softmax-1\", "
-            "\"b-softmax\", \"sigmoid\" (did you mean \"softmax\"?)");
+            fmt::format("problem.activation = \"sofmax\": must be one of {} (did you mean "
+                        "\"softmax\"?)",
+                        fmt::join(names, ", ")));
   EXPECT_EQ(complaint("problem.eta", [](auto& o) { o.eta = -1; }),
             "problem.eta = -1: must be finite and not negative");
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/hessian.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "dynamics/integrator.h"
@@ -39,6 +40,7 @@ void check_flow(const Config& config, const Problem& problem, bool to_the_end) {
                                 ? "end.search = \"newton\""
                                 : "flow.integrator = \"implicit\"");
   }
+  if (to_the_end && config.end.search == EndSearch::newton) check_second_derivatives(problem);
   static_cast<void>(flow_start(config, problem));  // its shapes
   const bool samples = config.run.engine == EngineName::mc ||
                        config.run.engine == EngineName::qmc ||

@@ -18,6 +18,22 @@ namespace {
 
 const OverlapNames kWhere{{Part::m, Part::R, Part::blocks}};
 
+/// Throws unless attention is 1/L at the origin, where equal heads start from.
+void check_uniform(const Problem& problem, const Point& origin, HessianAt at) {
+  const std::size_t size =
+      static_cast<std::size_t>(problem.H()) * static_cast<std::size_t>(problem.L());
+  const std::vector<double> chi(size, 0.0);
+  std::vector<double> sigma(size);
+  problem.activation().attention(problem.sizes(), chi.data(), origin.blocks.data(), sigma.data());
+  for (const double x : sigma) {
+    if (std::abs(x * problem.L() - 1) < 1e-9) continue;
+    throw OptionError("hessian.at", in_quotes(at),
+                      fmt::format("is where attention is 1/L at m = R = 0, and that of {} is not; "
+                                  "take hessian.at = \"point\"",
+                                  problem.activation().name()));
+  }
+}
+
 /// The point that hessian.at names.
 Point named_point(const Config& config, const Problem& problem, const Context& context) {
   const HessianAt at = config.hessian.at;
@@ -30,6 +46,7 @@ Point named_point(const Config& config, const Problem& problem, const Context& c
   const bool of_heads = !entries.empty() && entries.front().per_head();
   const double first = of_heads ? given.blocks.values()[0] : 0.0;
   Point point = origin(problem, first);
+  check_uniform(problem, point, at);
   if (of_heads) {
     const std::string& name = entries.front().info.name;
     const auto values = given.blocks[name];

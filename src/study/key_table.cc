@@ -233,10 +233,14 @@ Help help_of_blocks() {
 
 void add_problem(Table& t) {
   Names activation_names, prior_names;
-  for (const auto& a : activations()) activation_names.emplace_back(a->name());
+  Names formulas;
+  for (const auto& a : activations()) {
+    activation_names.emplace_back(a->name());
+    formulas.push_back(fmt::format("{} = {}", a->name(), a->formula()));
+  }
   for (const PriorInfo* p : priors()) prior_names.emplace_back(p->name);
   t.add("problem", "activation", HEADFLOW_FIELD(problem, activation),
-        fmt::format("normalisation of the attention: {}", fmt::join(activation_names, ", ")))
+        fmt::format("normalisation of the attention, sigma_hl: {}", fmt::join(formulas, "; ")))
       .choices = activation_names;
   t.add("problem", "prior", HEADFLOW_FIELD(problem, prior),
         fmt::format("law of the feature weights theta: {}", fmt::join(prior_names, ", ")))
