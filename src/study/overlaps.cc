@@ -6,22 +6,27 @@ namespace headflow {
 namespace {
 
 struct PartInfo {
-  const char *name, *meaning;
+  const char *name, *meaning, *brief;
   const char* second;  ///< dimension besides attention_head, or null
 };
 
 PartInfo info_of(Part part) {
   switch (part) {
-    case Part::m: return {"m", "overlap of a head with a hidden direction, k_h . k*_f", "feature"};
-    case Part::R: return {"R", "orthogonal parts of the heads in a fixed basis", "other_head"};
+    case Part::m:
+      return {"m", "overlap of a head with a hidden direction, k_h . k*_f", "overlaps", "feature"};
+    case Part::R:
+      return {"R", "orthogonal parts of the heads in a fixed basis", "orthogonal parts",
+              "other_head"};
     case Part::q:
-      return {"q", "overlap of two heads, k_h . k_h' = m p^-1 m^T + R R^T", "other_head"};
-    case Part::r: return {"r", "symmetric square root of R R^T", "other_head"};
+      return {"q", "overlap of two heads, k_h . k_h' = m p^-1 m^T + R R^T", "overlaps of heads",
+              "other_head"};
+    case Part::r: return {"r", "symmetric square root of R R^T", "root of R R^T", "other_head"};
     case Part::R_norm:
-      return {"R_norm", "norm of a head's part orthogonal to the hidden directions", nullptr};
+      return {"R_norm", "norm of a head's part orthogonal to the hidden directions",
+              "norms of the orthogonal parts", nullptr};
     case Part::blocks: break;
   }
-  return {"", "", nullptr};
+  return {"", "", "", nullptr};
 }
 
 Matrix values_of(Part part, const Overlaps& at) {
@@ -65,7 +70,7 @@ std::vector<Quantity> empty_quantities(const Problem& problem, const Dimensions&
     const PartInfo info = info_of(part);
     Dimensions own = {{"attention_head", H}};
     if (info.second) own.push_back({info.second, std::string(info.second) == "feature" ? F : H});
-    add(info.name, info.meaning, own);
+    add(info.name, names.where.empty() ? info.meaning : info.brief, own);
   }
   return out;
 }

@@ -34,7 +34,7 @@ enum class Part {
 struct OverlapNames {
   std::vector<Part> parts;
   std::string prefix = {}, suffix = {};
-  std::string where = {};  ///< after the meaning: " at the end"
+  std::string where = {};  ///< after the meaning, which is then in short: "overlaps at the end"
 };
 
 /// One quantity for each part, over the entries of the leading dimensions in their order; `at` may
