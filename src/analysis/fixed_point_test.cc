@@ -79,6 +79,7 @@ TEST(FixedPoint, SaddlesAreRecognised) {
   EXPECT_EQ(saddle.stability, Stability::saddle);
   EXPECT_GT(saddle.escape_rate, 1e-3);
   for (const double difference : {1e-5, 1e-7}) {
+    if (testing::left_out(difference < 1e-6 ? 1 : 0, 2)) continue;
     equal.m(0, 1) = difference;
     const FixedPoint end = find_fixed_point(problem, one_thread(), equal, {});
     expect_minimum(end);
