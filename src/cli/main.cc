@@ -140,7 +140,7 @@ void print_overview() {
 void check_apart(const std::string& output, const std::string& file) {
   std::error_code error;
   if (output.empty() || file.empty() || !std::filesystem::equivalent(output, file, error)) return;
-  throw FileError(output, "is the configuration itself; choose another --output");
+  throw FileError(output, "is the configuration itself; choose another file");
 }
 
 int run_command(const Command& command, const std::vector<std::string>& arguments,
@@ -180,6 +180,7 @@ int run_command(const Command& command, const std::vector<std::string>& argument
     }
     checked_threads(call.config.program.threads);
     check_apart(call.config.result.output, file);
+    check_apart(call.config.result.save_init, file);
     return command.run(call);
   } catch (const Interrupted&) {
     fmt::print(stderr,

@@ -31,10 +31,6 @@ int run_sgd(Invocation& call) {
   settle_sgd(call);
   require_use_of_result(call);
   if (!config.result.save_init.empty()) check_writable(config.result.save_init);
-  if (!config.result.output.empty() && config.result.output == config.result.save_init) {
-    throw OptionError("result.save_init", in_quotes(config.result.save_init),
-                      "must be another file than result.output, which holds the start, too");
-  }
   for (const char* key : {"run.engine", "run.samples", "run.tolerance"}) {
     if (config.sgd.loss == SgdLoss::population || !call.origins.flag(key)) continue;
     print_note(fmt::format("{} is not used without sgd.loss = \"population\"", key), call.quiet);

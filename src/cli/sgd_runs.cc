@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "cli/watch.h"
 #include "core/error.h"
+#include "core/suggest.h"
 #include "io/checkpoint_file.h"
 #include "io/result_file.h"
 
@@ -50,6 +52,14 @@ void settle_sgd(Invocation& call) {
   if (!(config.result.checkpoint_seconds >= 0)) {
     throw OptionError("result.checkpoint_seconds",
                       fmt::format("{}", config.result.checkpoint_seconds), "must not be negative");
+  }
+  const auto place = [](const std::string& path) {
+    return std::filesystem::weakly_canonical(path);
+  };
+  if (!config.result.output.empty() && !config.result.save_init.empty() &&
+      place(config.result.output) == place(config.result.save_init)) {
+    throw OptionError("result.save_init", in_quotes(config.result.save_init),
+                      "must be another file than result.output, which holds the start, too");
   }
   for (const Key& key : keys()) {
     if (config.sgd.init != SgdInit::law || key.section != "point") continue;

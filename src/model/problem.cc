@@ -39,8 +39,12 @@ std::shared_ptr<const Prior> named_prior(const ProblemOptions& options,
     const auto same_name = [&key = name](const ParameterInfo& p) { return p.name == key; };
     if (std::any_of(info.parameters.begin(), info.parameters.end(), same_name)) {
       used.emplace(name, value);
-    } else {
+    } else if (std::ranges::any_of(priors(), [&](const PriorInfo* other) {
+                 return std::ranges::any_of(other->parameters, same_name);
+               })) {
       notes.push_back(fmt::format("problem.{} is not used by prior \"{}\"", name, info.name));
+    } else {
+      throw OptionError("problem." + name, parameter_text(value), "is a parameter of no prior");
     }
   }
   return info.make(options.features, used);

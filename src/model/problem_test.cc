@@ -61,6 +61,7 @@ TEST(Problem, EveryRuleIsChecked) {
   const auto rejected = [](const char* key, const auto& change) {
     EXPECT_NE(complaint(key, change), "accepted") << key;
   };
+  rejected("problem.weigths", [](auto& o) { o.prior_parameters["weigths"] = row({0.5, 0.5}); });
   rejected("problem.tokens", [](auto& o) { o.tokens = 0; });
   rejected("problem.tokens", [](auto& o) { o.tokens = 10'000'000; });
   rejected("problem.features", [](auto& o) { o.features = -3; });

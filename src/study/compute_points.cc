@@ -253,6 +253,8 @@ Dataset compute_minima(const Config& config, const Context& context) {
   out.set("starts", std::int64_t{minima.starts});
   out.set("paper_starts", std::int64_t{minima.paper_starts});
   out.set("failed", std::int64_t{minima.failed});
+  out.set("outcome",
+          std::string(minima.starts < config.minima.starts ? "interrupted" : "finished"));
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "study/config.h"
 
 #include "core/error.h"
+#include "core/suggest.h"
 
 namespace headflow {
 
@@ -31,6 +32,10 @@ void EndOptions::check() const {
 
 Point flow_start(const Config& config, const Problem& problem) {
   const FlowOptions& flow = config.flow;
+  if (!flow.init_from.empty()) {
+    throw OptionError("flow.init_from", in_quotes(flow.init_from),
+                      "is still to be read: take_recorded_start does that");
+  }
   Point start =
       flow.init == FlowInit::noise ? PointOptions().make(problem) : config.point.make(problem);
   if (flow.noise() > 0) start = noisy(std::move(start), flow.noise(), config.run.seed);

@@ -1,8 +1,8 @@
 #pragma once
 
 // What a computation returns, and every front end shows or writes: named quantities with their
-// dimensions, units and errors, and where they come from. netCDF (io/dataset_file.h) and JSON
-// (io/dataset_json.h) are views of it, which know nothing of what is computed.
+// dimensions, units and errors, and where they come from. netCDF (io/result_file.h) and JSON
+// (io/result_json.h) are views of it, which know nothing of what is computed.
 
 #include <cstdint>
 #include <optional>

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "study/compute.h"
+#include "study/measures.h"
 #include "support/problems.h"
 
 namespace headflow::dataset_test {
@@ -80,6 +81,19 @@ TEST(Dataset, ComputationsReturnWhatTheyPromise) {
   EXPECT_EQ(flow["v"].dimensions, (Dimensions{{"time", 3}}));
   EXPECT_NEAR(flow["loss"].values[0], loss.number("loss"), 2e-4);
   EXPECT_NE(flow.provenance.configuration.find("activation = \"softmax-1\""), std::string::npos);
+}
+
+// What a front end forgot is said, not left out.
+TEST(Dataset, ComputationsRefuseWhatTheyWouldIgnore) {
+  Config config;
+  config.problem.prior_parameters["nu"] = testing::row({2.0});
+  config.flow.init_from = "run.nc";
+  EXPECT_THROW(compute_flow(config), OptionError);
+  config.flow.init_from.clear();
+  EXPECT_THROW(measure_task(config, {"endd"}, {}), Error);
+  EXPECT_THROW(measure_task(config, {"bayes", "bayes"}, {}), Error);
+  config.end.gradient = -1;
+  EXPECT_THROW(measure_task(config, {"end"}, {}), OptionError);
 }
 
 }  // namespace

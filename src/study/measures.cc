@@ -326,6 +326,8 @@ void Task::measure_one(const std::string& name) {
 
 std::optional<Dataset> measure_task(const Config& config, const std::vector<std::string>& measures,
                                     const Context& context) {
+  check_measures(measures);
+  config.end.check();
   try {
     Task task(config, context);
     for (const std::string& name : measures) task.measure(name);

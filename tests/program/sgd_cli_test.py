@@ -136,6 +136,15 @@ class Sgd(unittest.TestCase):
                 self.assertLess(abs(sgd[name][1, 0].values - theory[name][0].values).max(), 1e-12)
             self.assertLess(abs(sgd.p[1].values - theory.p.values).max(), 1e-12)
 
+    def test_a_start_takes_the_place_of_nothing_else(self):
+        mine = self.path / "mine.toml"
+        mine.write_text("[problem]\nnu = 2.0\n")
+        for command in ("sgd", "compare"):
+            for start in (mine, f"{self.output.parent}/./{self.output.name}"):
+                done = run(command, mine, "--dim", 50, "--batch", 20, "--tau", 0.1, "--output", self.output, "--save-init", start)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(mine.read_text(), "[problem]\nnu = 2.0\n")
+
     def test_compare(self):
         done = run("compare", *PROBLEM, "--dim", 10000, "--batch", 10000, "--lr", 0.02, "--tau", 2,
                    "--runs", 2, "--outputs", 10, "--output", self.output, "--json")
