@@ -37,7 +37,7 @@ const Command& attention_command() {
       true,
       nullptr,
       [](Invocation& call) {
-        return show_measures(call, {"end", "attention"}, print_attention);
+        return show_measures(call, {Measure::end, Measure::attention}, print_attention);
       }};
   return command;
 }

@@ -49,7 +49,6 @@ int run_compare(Invocation& call) {
   if (result->text("outcome") != to_string(SgdOutcome::interrupted)) {
     put_out(call, *result, "time");
     if (!call.quiet) print_deviations(*result, call.config);
-    if (!call.quiet && !output.empty()) fmt::print(stderr, "wrote {}\n", output);
   }
   return sgd_exit(call, *result);
 }

@@ -25,8 +25,6 @@ int run_flow(Invocation& call) {
                result.real("seconds"));
     fmt::print(stderr, "loss {:.6f} +- {:.2g} at tau = {:g}\n", end.number("loss"),
                end.error("loss"), end.number("time"));
-    const std::string& output = call.config.result.output;
-    if (!output.empty()) fmt::print(stderr, "wrote {}\n", output);
   }
   if (outcome == to_string(FlowOutcome::diverged)) return kDiverged;
   return outcome == to_string(FlowOutcome::interrupted) ? kInterrupted : kSuccess;

@@ -15,8 +15,7 @@
 
 namespace headflow::cli {
 
-int show_measures(Invocation& call, const std::vector<std::string>& measures,
-                  void (*print)(const Dataset&)) {
+int show_measures(Invocation& call, const Measures& measures, void (*print)(const Dataset&)) {
   Config& config = call.config;
   for (const Key& key : keys()) {
     const std::string name = key.full_name();
@@ -30,7 +29,7 @@ int show_measures(Invocation& call, const std::vector<std::string>& measures,
   config.end.check();
   std::optional<Dataset> measured;
   {
-    const Watched context(call, measures.back());
+    const Watched context(call, std::string(to_string(measures.back())));
     check_engine(noted_problem(config.problem, context), config.run);
     measured = measure_task(config, measures, context);
   }

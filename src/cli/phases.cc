@@ -57,7 +57,7 @@ const Command& phases_command() {
       {"problem", "point", "flow", "run", "result.output", "program"},
       true,
       nullptr,
-      [](Invocation& call) { return show_measures(call, {"phases"}, print_phases); }};
+      [](Invocation& call) { return show_measures(call, {Measure::phases}, print_phases); }};
   return command;
 }
 

@@ -31,7 +31,7 @@ const Command& prune_command() {
       true,
       nullptr,
       [](Invocation& call) {
-        return show_measures(call, {"end", "pruning"}, print_pruning);
+        return show_measures(call, {Measure::end, Measure::pruning}, print_pruning);
       }};
   return command;
 }

@@ -12,7 +12,7 @@
 namespace headflow::cli {
 namespace {
 
-void print_summary(const Dataset& result, const Config& config) {
+void print_summary(const Dataset& result) {
   const Dataset end = result.last("time");
   const Quantity& loss = end["batch_loss"];
   fmt::print(
@@ -23,7 +23,6 @@ void print_summary(const Dataset& result, const Config& config) {
       loss.values[0],
       std::isfinite(loss.errors[0]) ? fmt::format("+- {:.2g}", loss.errors[0]) : "(error unknown)",
       loss.values.size() > 1 ? " (run 1)" : "", result.real("kappa"));
-  if (!config.result.output.empty()) fmt::print(stderr, "wrote {}\n", config.result.output);
 }
 
 int run_sgd(Invocation& call) {
@@ -38,7 +37,7 @@ int run_sgd(Invocation& call) {
   std::optional<Dataset> result = run_with_store(call, "sgd", compute_sgd);
   if (!result) return kInterrupted;
   put_out(call, *result, "time");
-  if (!call.quiet) print_summary(*result, config);
+  if (!call.quiet) print_summary(*result);
   return sgd_exit(call, *result);
 }
 

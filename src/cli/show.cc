@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "core/error.h"
 #include "io/atomic_file.h"
@@ -31,7 +32,10 @@ bool of_heads(const Quantity& q) {
 void put_out(const Invocation& call, Dataset& result, const std::string& last_of) {
   result.provenance.command = call.command_line;
   const std::string& output = call.config.result.output;
-  if (!output.empty()) write_result(output, result);
+  if (!output.empty()) {
+    write_result(output, result);
+    if (!call.quiet) fmt::print(stderr, "wrote {}\n", output);
+  }
   if (!call.json) return;
   Dataset shown = last_of.empty() ? result : result.last(last_of);
   if (!output.empty()) shown.set("output", output);

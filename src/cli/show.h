@@ -7,7 +7,7 @@
 
 namespace headflow::cli {
 
-/// Writes the result to result.output if there is one, and prints it as JSON if that was asked for.
+/// Writes the result to result.output if there is one and says so, and prints it as JSON if that was asked for.
 /// In JSON, of a dimension `last_of` what is at its end.
 void put_out(const Invocation& call, Dataset& result, const std::string& last_of = "");
 

@@ -30,7 +30,7 @@ const Command& similarity_command() {
       true,
       nullptr,
       [](Invocation& call) {
-        return show_measures(call, {"end", "similarity"}, print_similarity);
+        return show_measures(call, {Measure::end, Measure::similarity}, print_similarity);
       }};
   return command;
 }

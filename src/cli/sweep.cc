@@ -25,7 +25,7 @@ int run_sweep(Invocation& call) {
   const bool whole = outcome.done == outcome.tasks;
   if (call.json) {
     Dataset out{"headflow-sweep-outcome", "headflow: outcome of a sweep", {}, {}, {}};
-    out.provenance.command = call.command_line;
+    out.provenance = {outcome.configuration, call.command_line, {}};
     for (const auto& [name, count] : {std::pair{"tasks", outcome.tasks},
                                       {"done", outcome.done},
                                       {"kept", outcome.kept},

@@ -53,6 +53,13 @@ std::vector<std::string> names_of() {
 }
 
 template <Choice E>
+std::vector<std::string> names_of(const std::vector<E>& values) {
+  std::vector<std::string> out;
+  for (const E value : values) out.emplace_back(to_string(value));
+  return out;
+}
+
+template <Choice E>
 std::string in_quotes(E value) {
   return in_quotes(to_string(value));
 }

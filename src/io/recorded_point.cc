@@ -47,39 +47,78 @@ std::size_t find_time(const NetcdfReader& file, const std::string& path, const s
   return static_cast<std::size_t>(nearest - times.begin());
 }
 
-/// Variables at one time, of one run if the file holds several.
+/// What a file holds: one point, or points along dimensions.
+struct Kind {
+  const char* format;
+  const char* many;  ///< the dimension that flow.init_run counts along; null: none
+  bool timed;
+  bool squares;  ///< q, and not R
+};
+constexpr Kind kKinds[] = {{"headflow-flow", nullptr, true, false},
+                           {"headflow-sgd", "run", true, true},
+                           {"headflow-comparison", "run", true, true},
+                           {"headflow-fixed-point", nullptr, false, false},
+                           {"headflow-minima", "minimum", false, false}};
+
+const Kind& kind_of(const std::string& path, const std::string& format) {
+  std::vector<std::string> known;
+  for (const Kind& one : kKinds) {
+    if (one.format == format) return one;
+    known.push_back(in_quotes(one.format));
+  }
+  throw FileError(path, fmt::format("holds no point to start from: its attribute format is {}, "
+                                    "not one of {}",
+                                    in_quotes(format), fmt::join(known, ", ")));
+}
+
+/// Variables at one time, of one run or minimum if the file holds several.
 class AtTime {
  public:
-  AtTime(const NetcdfReader& file, std::string path, bool many, int run, const std::string& time)
+  AtTime(const NetcdfReader& file, std::string path, const Kind& kind, int run,
+         const std::string& time)
       : file_(file),
         path_(std::move(path)),
+        timed_(kind.timed),
         heads_(static_cast<Eigen::Index>(file.size("attention_head"))),
         features_(static_cast<Eigen::Index>(file.size("feature"))) {
     if (heads_ < 1 || heads_ > kMostHeads || features_ < 1 || features_ > kMostFeatures) {
       throw FileError(path_, fmt::format("has {} heads and {} features, which no problem has",
                                          heads_, features_));
     }
-    time_ = find_time(file, path_, time, found_);
-    if (!many) return;
-    const std::size_t runs = file.size("run");
+    if (timed_) time_ = find_time(file, path_, time, found_);
+    if (!timed_ && time != "first" && time != "last") {
+      throw OptionError("flow.init_time", in_quotes(time),
+                        fmt::format("is not for {}, which holds where training ended", path_));
+    }
+    if (!kind.many) {
+      if (run == 1) return;
+      throw OptionError("flow.init_run", fmt::format("{}", run),
+                        fmt::format("must be 1: {} holds one run", path_));
+    }
+    const std::size_t runs = file.size(kind.many);
     if (run < 1 || static_cast<std::size_t>(run) > runs) {
       throw OptionError("flow.init_run", fmt::format("{}", run),
-                        fmt::format("must be from 1 to {}, the runs of {}", runs, path_));
+                        fmt::format("must be from 1 to {}, along the dimension {} of {}", runs,
+                                    kind.many, path_));
     }
-    leading_ = {"run"};
+    leading_ = {kind.many};
     at_ = {static_cast<std::size_t>(run - 1)};
   }
 
   Eigen::Index heads() const { return heads_; }
   Eigen::Index features() const { return features_; }
-  double time() const { return found_; }
+  /// The recorded time; none of an end of training.
+  std::optional<double> time() const {
+    return timed_ ? std::optional<double>(found_) : std::nullopt;
+  }
 
   /// Dimensions beyond run and time.
   Matrix read(const std::string& name, std::vector<std::string> dimensions, Eigen::Index rows,
-              Eigen::Index columns, bool with_time = true) const {
-    std::vector<std::string> all = leading_;
-    std::vector<std::size_t> at = at_;
-    if (with_time) all.emplace_back("time"), at.push_back(time_);
+              Eigen::Index columns, bool with_time = true, bool with_run = true) const {
+    std::vector<std::string> all;
+    std::vector<std::size_t> at;
+    if (with_run) all = leading_, at = at_;
+    if (with_time && timed_) all.emplace_back("time"), at.push_back(time_);
     all.insert(all.end(), dimensions.begin(), dimensions.end());
     const std::vector<double> values = file_.values(name, all, at);
     if (static_cast<Eigen::Index>(values.size()) != rows * columns) {
@@ -95,6 +134,7 @@ class AtTime {
  private:
   const NetcdfReader& file_;
   std::string path_;
+  bool timed_;
   Eigen::Index heads_, features_;
   std::size_t time_ = 0;
   double found_ = 0;  ///< the time itself
@@ -121,24 +161,13 @@ Matrix orthogonal_part(const std::string& path, const Matrix& q, const Matrix& m
 RecordedPoint read_recorded_point(const std::string& path, const std::vector<BlockInfo>& blocks,
                                   int run, const std::string& time) {
   const NetcdfReader file(path);
-  const std::string format = file.text("format");
-  const bool sgd = format == "headflow-sgd" || format == "headflow-comparison";
-  if (!sgd && format != "headflow-flow") {
-    throw FileError(path, fmt::format("is no result of a flow, of SGD or of a comparison: its "
-                                      "attribute format is {}, not \"headflow-flow\", "
-                                      "\"headflow-sgd\" or \"headflow-comparison\"",
-                                      in_quotes(format)));
-  }
+  const Kind& kind = kind_of(path, file.text("format"));
   if (file.number("format_version") > kResultFormatVersion) {
     throw FileError(path, fmt::format("has format version {:g}, newer than this program's, {}",
                                       file.number("format_version"), kResultFormatVersion));
   }
-  if (!sgd && run != 1) {
-    throw OptionError("flow.init_run", fmt::format("{}", run),
-                      fmt::format("must be 1: {} holds one run", path));
-  }
   const bool verified = file.verify();
-  const AtTime start(file, path, sgd, run, time);
+  const AtTime start(file, path, kind, run, time);
   const Eigen::Index H = start.heads(), F = start.features();
 
   RecordedPoint out;
@@ -155,8 +184,11 @@ RecordedPoint read_recorded_point(const std::string& path, const std::vector<Blo
     out.blocks[e.info.name] = start.read(e.info.name, e.info.dimensions(), 1, e.size);
   }
   out.p = Matrix::Identity(F, F);  // files from before p was recorded
-  if (sgd || file.has("p")) out.p = start.read("p", {"feature", "feature2"}, F, F, false);
-  out.R = sgd ? orthogonal_part(path, start.read("q", {"attention_head", "other_head"}, H, H),
+  if (kind.squares || file.has("p")) {
+    out.p = start.read("p", {"feature", "feature2"}, F, F, false, kind.squares);
+  }
+  out.R = kind.squares
+              ? orthogonal_part(path, start.read("q", {"attention_head", "other_head"}, H, H),
                                 out.m, out.p)
               : start.read("R", {"attention_head", "other_head"}, H, H);
   return out;

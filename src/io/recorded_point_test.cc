@@ -201,6 +201,52 @@ TEST_F(RecordedPointTest, AtAnyTime) {
   }
 }
 
+// What fixed-point and minima found is a start, too: no times, one minimum of several.
+TEST_F(RecordedPointTest, TakesAnEndOfTraining) {
+  Config config;
+  config.problem = testing::problem_options("softmax-1", "gaussian", 4, H, F);
+  config.problem.p = State(1).p;
+  config.run.tolerance = 1e-3;
+  config.minima.starts = 2;
+  for (const bool many : {false, true}) {
+    const Dataset found = many ? compute_minima(config) : compute_fixed_point(config);
+    write_result(path, found);
+    Config from;
+    from.problem = config.problem;
+    from.problem.p.reset();
+    from.flow.init_from = path;
+    EXPECT_EQ(take_recorded_start(from).taken_from, path);
+    const Point start = flow_start(from, Problem(from.problem));
+    const auto first = [&](const char* name) { return found[name].values[0]; };
+    EXPECT_EQ(*from.problem.p, State(1).p);
+    EXPECT_EQ((*from.point.m)(0, 0), first("m"));
+    EXPECT_EQ(start.R(0, 0), first("R"));
+    EXPECT_EQ(start["b"][0], first("b"));
+    const auto engine = make_engine(Problem(from.problem), from.run, {&start, false});
+    Evaluation e;
+    engine->evaluate(start, {}, e);
+    EXPECT_NEAR(e.loss, first("loss"), e.loss_error + found["loss"].errors[0]);
+    expect_complaint("flow.init_run = 9", 9);
+    EXPECT_THROW(read_recorded_point(path, blocks(), 1, "2.5"), OptionError);
+    EXPECT_NO_THROW(read_recorded_point(path, blocks(), 1, "last"));
+  }
+}
+
+// A block of another activation may stand in a configuration; one that no activation has may not.
+TEST_F(RecordedPointTest, BlocksThatNoActivationHas) {
+  Config config;
+  config.problem = testing::problem_options("softmax", "gaussian", 4, H, F);
+  const Problem problem(config.problem);
+  config.flow.init = FlowInit::point;
+  config.point.blocks["b"] = config.flow.init_blocks["b"] = Matrix::Zero(1, 2);
+  EXPECT_NO_THROW(flow_start(config, problem));
+  config.point.blocks["bb"] = Matrix::Zero(1, 2);
+  EXPECT_THROW(flow_start(config, problem), OptionError);
+  config.point.blocks.erase("bb");
+  config.flow.init_blocks["bb"] = Matrix::Zero(1, 2);
+  EXPECT_THROW(flow_start(config, problem), OptionError);
+}
+
 // Noise, b and v at the start, from noise and around a point; as recorded, it is the same again.
 TEST_F(RecordedPointTest, StartsAroundAPoint) {
   Config config;

@@ -31,7 +31,8 @@ RecordedStart take_recorded_start(Config& config) {
     out.note = fmt::format("{} has no checksum: it cannot be told whether it is as it was written",
                            flow.init_from);
   }
-  out.taken_from = fmt::format("{} at tau = {:g}", flow.init_from, recorded.time);
+  out.taken_from = flow.init_from;
+  if (recorded.time) out.taken_from += fmt::format(" at tau = {:g}", *recorded.time);
   config.point.m = recorded.m;
   config.point.R = recorded.R;
   config.point.blocks = recorded.blocks;

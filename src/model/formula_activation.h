@@ -10,11 +10,16 @@
 //     }
 //   };
 //   class Mine : public FormulaActivation<MyFormula> { ... name, formula, blocks ... };
+// or, where that is all there is to say of it,
+//   formula_activation("mine", "a line for help", MyFormula{}, {{"b", "bias of a head",
+//   {Axis::head}}})
 //
 // Cost: about ten times that of the formula for a gradient, and a hundred times that of vectorised
 // functions. Vectorised functions may override
 // forward and backward; a test over the registry holds them against the formula.
 
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -96,5 +101,29 @@ class FormulaActivation : public Activation {
  private:
   Formula evaluate_;
 };
+
+/// An activation of which nothing is known but its formula and its blocks.
+template <class Formula>
+std::shared_ptr<const Activation> formula_activation(std::string name, std::string text,
+                                                     Formula formula,
+                                                     std::vector<BlockInfo> blocks = {}) {
+  class Plain final : public FormulaActivation<Formula> {
+   public:
+    Plain(std::string name, std::string text, Formula formula, std::vector<BlockInfo> blocks)
+        : FormulaActivation<Formula>(std::move(formula)),
+          name_(std::move(name)),
+          text_(std::move(text)),
+          blocks_(std::move(blocks)) {}
+    std::string_view name() const override { return name_; }
+    std::string_view formula() const override { return text_; }
+    std::vector<BlockInfo> blocks() const override { return blocks_; }
+
+   private:
+    std::string name_, text_;
+    std::vector<BlockInfo> blocks_;
+  };
+  return std::make_shared<Plain>(std::move(name), std::move(text), std::move(formula),
+                                 std::move(blocks));
+}
 
 }  // namespace headflow

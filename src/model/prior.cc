@@ -56,7 +56,65 @@ class LinearImage final : public Prior {
   Matrix covariance_;
 };
 
+class PriorOfUniform final : public Prior {
+ public:
+  PriorOfUniform(Vector mean, Matrix covariance, Vector largest,
+                 std::function<void(double, double*)> sample)
+      : mean_(std::move(mean)),
+        covariance_(std::move(covariance)),
+        largest_(std::move(largest)),
+        sample_(std::move(sample)) {}
+
+  const Vector& mean() const override { return mean_; }
+  const Matrix& covariance() const override { return covariance_; }
+  bool uses_normals() const override { return false; }
+  void sample(double uniform, const double* /*normals*/, double* theta) const override {
+    sample_(uniform, theta);
+  }
+  Vector largest(double /*largest_normal*/) const override { return largest_; }
+
+  void check() const {
+    constexpr int kNumbers = 4096;
+    const Eigen::Index F = mean_.size();
+    if (covariance_.rows() != F || covariance_.cols() != F || largest_.size() != F) {
+      throw Error(
+          fmt::format("a prior whose mean has {} numbers has as many bounds, and a "
+                      "covariance of {} by {}",
+                      F, F, F));
+    }
+    Vector theta(F), sum = Vector::Zero(F);
+    Matrix squares = Matrix::Zero(F, F);
+    for (int i = 0; i < kNumbers; ++i) {
+      sample_((i + 0.5) / kNumbers, theta.data());
+      if (!((theta.cwiseAbs() - largest_).array() <= 1e-9 * largest_.array()).all()) {
+        throw Error("a prior's samples are not within its largest |theta|");
+      }
+      sum += (theta - mean_) / kNumbers;
+      squares += (theta - mean_) * (theta - mean_).transpose() / kNumbers;
+    }
+    const Matrix off = (squares - covariance_).cwiseAbs();
+    if (!(sum.cwiseAbs().array() <= 0.01 * largest_.array()).all() ||
+        !(off.array() <= 0.01 * (largest_ * largest_.transpose()).array()).all()) {
+      throw Error("a prior's samples have not the mean and the covariance that it states");
+    }
+  }
+
+ private:
+  Vector mean_;
+  Matrix covariance_;
+  Vector largest_;
+  std::function<void(double, double*)> sample_;
+};
+
 }  // namespace
+
+std::shared_ptr<const Prior> prior_of_uniform(
+    const Vector& mean, const Matrix& covariance, const Vector& largest,
+    std::function<void(double uniform, double* theta)> sample) {
+  auto out = std::make_shared<const PriorOfUniform>(mean, covariance, largest, std::move(sample));
+  out->check();
+  return out;
+}
 
 std::vector<const PriorInfo*> priors() {
   std::vector<const PriorInfo*> out;

@@ -37,6 +37,13 @@ class Prior {
   virtual const GaussianMixture* mixture() const { return nullptr; }
 };
 
+/// A bounded law that is a function of one uniform number in (0, 1), with its moments and the
+/// largest |theta_f| for each f. Throws Error where `sample` contradicts them, over 4096 numbers by
+/// more than a hundredth of the largest.
+std::shared_ptr<const Prior> prior_of_uniform(
+    const Vector& mean, const Matrix& covariance, const Vector& largest,
+    std::function<void(double uniform, double* theta)> sample);
+
 /// The law of A theta.
 std::shared_ptr<const Prior> linear_image(std::shared_ptr<const Prior> prior, const Matrix& A);
 

@@ -121,5 +121,22 @@ TEST(Prior, SamplesHaveTheStatedMoments) {
   }
 }
 
+// A law that is given by its sampler, and ways to state it wrongly.
+TEST(Prior, OfOneUniformNumberMustBeAsItSays) {
+  const auto circle = [](double u, double* theta) {
+    theta[0] = 2 * std::cos(2 * M_PI * u);
+    theta[1] = 2 * std::sin(2 * M_PI * u);
+  };
+  const Vector zero = Vector::Zero(2), two = Vector::Constant(2, 2.0);
+  const Matrix covariance = 2 * Matrix::Identity(2, 2);
+  EXPECT_EQ(prior_of_uniform(zero, covariance, two, circle)->covariance(), covariance);
+  EXPECT_THROW(prior_of_uniform(two / 20, covariance, two, circle), Error);
+  EXPECT_THROW(prior_of_uniform(zero, 1.1 * covariance, two, circle), Error);
+  EXPECT_THROW(prior_of_uniform(zero, covariance, 0.9 * two, circle), Error);
+  EXPECT_THROW(prior_of_uniform(zero, covariance, Vector::Ones(3), circle), Error);
+  EXPECT_THROW(
+      prior_of_uniform(zero, covariance, two, [](double, double* x) { x[0] = x[1] = NAN; }), Error);
+}
+
 }  // namespace
 }  // namespace headflow::prior_test

@@ -25,10 +25,10 @@ struct ProblemOptions {
   int heads = 2;                       ///< H
   int features = 2;                    ///< F
   double eta = 1.0;                    ///< initial norm of a head, k_h ~ N(0, eta^2 I/D)
-  std::optional<Matrix> p;             ///< k*_f . k*_f' of the hidden directions; none: I
+  std::optional<Matrix> p = {};        ///< k*_f . k*_f' of the hidden directions; none: I
   /// What is trained: m, R and blocks of the activation; none: all there is.
-  std::optional<std::vector<std::string>> train;
-  PriorParameters prior_parameters;  ///< nu, mean, covariance, points, weights, ...
+  std::optional<std::vector<std::string>> train = {};
+  PriorParameters prior_parameters = {};  ///< nu, mean, covariance, points, weights, ...
 };
 
 /// A validated problem: holds the activation and the prior. Cheap to copy. The prior, and every

@@ -44,7 +44,7 @@ std::string better(const std::string& name) {
 
 }  // namespace
 
-void check_axis_name(const std::string& name, const std::vector<std::string>& measures) {
+void check_axis_name(const std::string& name, const Measures& measures) {
   const auto refuse = [&](const std::string& why) {
     throw Error(fmt::format("an axis cannot be called {}: {}; give it another name (name = {})",
                             in_quotes(name), why, in_quotes(better(name.substr(0, 40)))));

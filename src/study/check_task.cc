@@ -53,7 +53,7 @@ void check_flow(const Config& config, const Problem& problem, bool to_the_end) {
 
 }  // namespace
 
-void check_task(const Config& config, const std::vector<std::string>& measures, bool point_is_set) {
+void check_task(const Config& config, const Measures& measures, bool point_is_set) {
   const Problem problem(config.problem);
   config.flow.check();
   config.end.check();
@@ -61,10 +61,9 @@ void check_task(const Config& config, const std::vector<std::string>& measures, 
   check_steps(config.compare.rtol, config.compare.atol);
   check_engine(problem, config.run);
   const bool flow = std::ranges::any_of(measures, trains);
-  const bool sgd = std::ranges::count(measures, "sgd") > 0;
-  const bool to_the_end = std::ranges::any_of(measures, [](const std::string& one) {
-    return trains(one) && one != "flow" && one != "phases";
-  });
+  const bool sgd = std::ranges::count(measures, Measure::sgd) > 0;
+  const bool to_the_end =
+      std::ranges::any_of(measures, [](Measure one) { return source_of(one) == Source::end; });
   if (flow) check_flow(config, problem, to_the_end);
   if (sgd) check_sgd(config);
   const bool from_point =

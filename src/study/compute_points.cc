@@ -201,6 +201,7 @@ Dataset compute_fixed_point(const Config& config, const Context& context) {
   Ends ends;
   ends.add(found);
   ends.put(out, problem, {}, found.error_kind);
+  add_p(out, problem.p());
   const std::vector<double> eigenvalues = list_of(found.eigenvalues);
   out.add("eigenvalues", "of the Hessian, in rising order", {{"eigenvector", eigenvalues.size()}},
           eigenvalues);
@@ -243,6 +244,7 @@ Dataset compute_minima(const Config& config, const Context& context) {
   }
   if (!minima.found.empty()) {
     ends.put(out, problem, {minimum}, minima.found.front().end.error_kind);
+    add_p(out, problem.p());
     out.add("starts", "starts that lead here", {minimum}, starts).whole_numbers();
     out.add("share", "of all starts", {minimum}, share);
     out.add("paper_starts", "of these starts, from the paper's initial law", {minimum}, of_law)

@@ -1,14 +1,40 @@
 #include "study/config.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/suggest.h"
 
 namespace headflow {
 
+namespace {
+
+/// A block that another activation has may stand in a configuration; one that none has is a
+/// mistake.
+void check_block_name(const Problem& problem, const std::string& name, const Matrix& values,
+                      const std::string& where) {
+  if (problem.layout()->find(name)) return;
+  std::vector<std::string> known;
+  for (const auto& activation : activations()) {
+    for (const BlockInfo& block : activation->blocks()) {
+      if (block.name == name) return;
+      if (std::ranges::count(known, where + block.name) == 0) known.push_back(where + block.name);
+    }
+  }
+  throw OptionError(
+      where + name, parameter_text(values),
+      fmt::format("is a block of no activation; there are {}", fmt::join(known, ", ")));
+}
+
+}  // namespace
+
 Point PointOptions::make(const Problem& problem) const {
   Point out = problem.start_point();
   if (m) out.m = *m;
   if (R) out.R = *R;
+  for (const auto& [name, values] : blocks) check_block_name(problem, name, values, "point.");
   for (const BlockLayout::Entry& e : problem.layout()->entries()) {
     const auto given = blocks.find(e.info.name);
     if (given == blocks.end()) continue;
@@ -39,6 +65,9 @@ Point flow_start(const Config& config, const Problem& problem) {
   Point start =
       flow.init == FlowInit::noise ? PointOptions().make(problem) : config.point.make(problem);
   if (flow.noise() > 0) start = noisy(std::move(start), flow.noise(), config.run.seed);
+  for (const auto& [name, values] : flow.init_blocks) {
+    check_block_name(problem, name, values, "flow.init_");
+  }
   for (const BlockLayout::Entry& e : problem.layout()->entries()) {
     const auto given = flow.init_blocks.find(e.info.name);
     if (given == flow.init_blocks.end()) continue;

@@ -90,10 +90,10 @@ TEST(Dataset, ComputationsRefuseWhatTheyWouldIgnore) {
   config.flow.init_from = "run.nc";
   EXPECT_THROW(compute_flow(config), OptionError);
   config.flow.init_from.clear();
-  EXPECT_THROW(measure_task(config, {"endd"}, {}), Error);
-  EXPECT_THROW(measure_task(config, {"bayes", "bayes"}, {}), Error);
+  EXPECT_THROW(from_name<Measure>("sweep.measure", "endd"), OptionError);
+  EXPECT_THROW(measure_task(config, {Measure::bayes, Measure::bayes}, {}), Error);
   config.end.gradient = -1;
-  EXPECT_THROW(measure_task(config, {"end"}, {}), OptionError);
+  EXPECT_THROW(measure_task(config, {Measure::end}, {}), OptionError);
 }
 
 }  // namespace

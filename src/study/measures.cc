@@ -11,7 +11,6 @@
 #include "sgd/limit.h"
 #include "sgd/runs.h"
 #include "study/keys.h"
-#include "study/measure_info.h"
 #include "study/overlaps.h"
 #include "study/settings.h"
 #include "study/sweep_plan.h"
@@ -41,7 +40,7 @@ class Task {
   Task(const Config& config, const Context& context)
       : config_(config), problem_(config.problem), context_(context) {}
 
-  void measure(const std::string& name);
+  void measure(Measure measure);
   Dataset take() {
     if (trained_) {
       out_.add("diverged", "1 if training diverged: what follows from its end is unknown",
@@ -87,13 +86,15 @@ class Task {
 
   End end_by_newton() const;
   End end_of_flow() const;
-  void measure_one(const std::string& name);
+  void measure_one(Measure measure);
   void end_measure();
   void flow_measure();
   void sgd_measure();
   std::vector<SgdState> sgd_starts(const Problem& problem) const;
   void phases_measure();
+  void bayes_measure();
   void pruning_measure();
+  void similarity_measure();
   void attention_measure();
 
   const Config& config_;
@@ -282,11 +283,11 @@ void Task::attention_measure() {
   out_.add("relevant", "number of the relevant token", {sequences}, relevant).whole_numbers();
 }
 
-void Task::measure(const std::string& name) {
+void Task::measure(Measure measure) {
   const std::size_t first = out_.quantities.size();
-  measure_one(name);
+  measure_one(measure);
   // Of training that diverged there are the numbers on the way, and no end.
-  if (!diverged_ || name == "bayes" || name == "flow" || name == "sgd") return;
+  if (!diverged_ || survives_divergence(measure)) return;
   for (std::size_t i = first; i < out_.quantities.size(); ++i) {
     Quantity& q = out_.quantities[i];
     if (q.name == "converged") continue;
@@ -295,42 +296,43 @@ void Task::measure(const std::string& name) {
   }
 }
 
-void Task::measure_one(const std::string& name) {
-  if (name == "end") {
-    end_measure();
-  } else if (name == "bayes") {
-    const BayesRisk risk = bayes_risk(
-        problem_, {.tolerance = std::max(config_.run.tolerance, 1e-9), .seed = config_.run.seed},
-        context_);
-    out_.add("bayes", "Bayes risk", risk.risk).with_errors({risk.error}, risk.error_kind);
-  } else if (name == "flow") {
-    flow_measure();
-  } else if (name == "sgd") {
-    sgd_measure();
-  } else if (name == "phases") {
-    phases_measure();
-  } else if (name == "pruning") {
-    pruning_measure();
-  } else if (name == "similarity") {
-    const Matrix q = end().point.q();
-    const Vector norm = q.diagonal().cwiseSqrt();
-    const Matrix cosine = (q.array() / (norm * norm.transpose()).array()).matrix();
-    out_.add("similarity", "cosine of the angle between two heads at the end", {heads(), others()},
-             flattened(cosine));
-  } else if (name == "attention") {
-    attention_measure();
+void Task::bayes_measure() {
+  const BayesRisk risk = bayes_risk(
+      problem_, {.tolerance = std::max(config_.run.tolerance, 1e-9), .seed = config_.run.seed},
+      context_);
+  out_.add("bayes", "Bayes risk", risk.risk).with_errors({risk.error}, risk.error_kind);
+}
+
+void Task::similarity_measure() {
+  const Matrix q = end().point.q();
+  const Vector norm = q.diagonal().cwiseSqrt();
+  const Matrix cosine = (q.array() / (norm * norm.transpose()).array()).matrix();
+  out_.add("similarity", "cosine of the angle between two heads at the end", {heads(), others()},
+           flattened(cosine));
+}
+
+void Task::measure_one(Measure measure) {
+  switch (measure) {
+    case Measure::end: return end_measure();
+    case Measure::bayes: return bayes_measure();
+    case Measure::flow: return flow_measure();
+    case Measure::sgd: return sgd_measure();
+    case Measure::phases: return phases_measure();
+    case Measure::pruning: return pruning_measure();
+    case Measure::similarity: return similarity_measure();
+    case Measure::attention: return attention_measure();
   }
 }
 
 }  // namespace
 
-std::optional<Dataset> measure_task(const Config& config, const std::vector<std::string>& measures,
+std::optional<Dataset> measure_task(const Config& config, const Measures& measures,
                                     const Context& context) {
   check_measures(measures);
   config.end.check();
   try {
     Task task(config, context);
-    for (const std::string& name : measures) task.measure(name);
+    for (const Measure measure : measures) task.measure(measure);
     return task.take();
   } catch (const Stopped&) {
     return std::nullopt;

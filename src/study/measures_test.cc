@@ -1,12 +1,13 @@
 #include "study/measures.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
-#include "study/measure_info.h"
+#include "model/activation.h"
 #include "support/effort.h"
 
 namespace headflow::measures_test {
@@ -27,37 +28,45 @@ void small(Config& config) {
   config.compare.theory = {LimitKind::flow};
 }
 
-std::vector<Quantity> measured(const Config& config, const std::string& measure) {
+std::vector<Quantity> measured(const Config& config, Measure measure) {
   return measure_task(config, {measure}, {})->quantities;
+}
+
+void expect_what_it_says(const Config& config, Measure measure) {
+  SCOPED_TRACE(fmt::format("{} of {}", to_string(measure), config.problem.activation));
+  const std::vector<std::string> known = names_in_result({measure});
+  double numbers = 0;
+  for (const Quantity& q : measured(config, measure)) {
+    EXPECT_EQ(std::ranges::count(known, q.name), 1) << q.name;
+    for (const Dimension& d : q.dimensions) {
+      EXPECT_EQ(std::ranges::count(known, d.name), 1) << d.name;
+    }
+    if (!q.errors.empty()) {
+      EXPECT_EQ(std::ranges::count(known, q.name_of_errors()), 1) << q.name;
+    }
+    numbers += static_cast<double>(q.values.size() + q.errors.size());
+  }
+  EXPECT_LE(numbers, numbers_of(config, {measure}));
+  EXPECT_GE(numbers, 0.4 * numbers_of(config, {measure}));
 }
 
 // Names are known before anything runs: axes are checked against them.
 TEST(Measures, GiveWhatTheySay) {
   Config config;
   small(config);
-  for (const std::string measure :
-       {"end", "bayes", "flow", "sgd", "phases", "pruning", "similarity", "attention"}) {
-    const std::vector<std::string> known = names_in_result({measure});
-    double numbers = 0;
-    for (const Quantity& q : measured(config, measure)) {
-      EXPECT_EQ(std::ranges::count(known, q.name), 1) << measure << " " << q.name;
-      for (const Dimension& d : q.dimensions) {
-        EXPECT_EQ(std::ranges::count(known, d.name), 1) << measure << " " << d.name;
-      }
-      if (!q.errors.empty()) {
-        EXPECT_EQ(std::ranges::count(known, q.name_of_errors()), 1) << measure << " " << q.name;
-      }
-      numbers += static_cast<double>(q.values.size() + q.errors.size());
-    }
-    EXPECT_LE(numbers, numbers_of(config, {measure})) << measure;
-    EXPECT_GE(numbers, 0.4 * numbers_of(config, {measure})) << measure;
+  for (const auto& [measure, name] : kNames<Measure>) expect_what_it_says(config, measure);
+  config.flow.integrator = Scheme::euler;
+  config.flow.step = 0.5;
+  for (const auto& activation : activations()) {
+    config.problem.activation = activation->name();
+    expect_what_it_says(config, Measure::flow);
   }
 }
 
 TEST(Measures, AnIndexThatNobodyLookedAtIsUnknown) {
   Config config;
   small(config);
-  for (const Quantity& q : measured(config, "end")) {
+  for (const Quantity& q : measured(config, Measure::end)) {
     if (q.name != "index") continue;
     EXPECT_TRUE(q.whole);
     EXPECT_TRUE(std::isnan(q.values[0]));
@@ -87,7 +96,7 @@ TEST(Measures, TheLossAtTheEndIsThatOfFreshSamples) {
     config.run.seed = static_cast<std::uint64_t>(seed);
     double loss = 0;
     Point end = problem.start_point();
-    for (const Quantity& q : measured(config, "end")) {
+    for (const Quantity& q : measured(config, Measure::end)) {
       if (q.name == "loss") loss = q.values[0];
       if (q.name == "m") end.m = Eigen::Map<const Matrix>(q.values.data(), 2, 2);
       if (q.name == "R_norm") end.R = Eigen::Map<const Vector>(q.values.data(), 2).asDiagonal();
@@ -107,14 +116,14 @@ TEST(Measures, SgdStartsWhereItIsTold) {
   config.sgd.init = SgdInit::point;
   config.point.m = Matrix{{0.5, 0.25}, {-0.5, 0.125}};
   config.problem.p = Matrix{{1.0, 0.125}, {0.125, 1.0}};
-  for (const Quantity& q : measured(config, "sgd")) {
+  for (const Quantity& q : measured(config, Measure::sgd)) {
     if (q.name != "sgd_m_t" && q.name != "m_t") continue;
     const std::vector<double> start(q.values.begin(), q.values.begin() + 4);
     for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(start[i], config.point.m->data()[i], 1e-12);
   }
 }
 
-void expect_refused(Config& config, const std::string& measure, const std::string& part,
+void expect_refused(Config& config, Measure measure, const std::string& part,
                     bool point_is_set = false) {
   try {
     check_task(config, {measure}, point_is_set);
@@ -125,7 +134,7 @@ void expect_refused(Config& config, const std::string& measure, const std::strin
 }
 
 TEST(Measures, TasksAreCheckedWithoutComputing) {
-  const auto check = [](const std::string& measure, const std::string& part, const auto& change,
+  const auto check = [](Measure measure, const std::string& part, const auto& change,
                         bool point_is_set = false) {
     Config config;
     small(config);
@@ -133,29 +142,29 @@ TEST(Measures, TasksAreCheckedWithoutComputing) {
     change(config);
     expect_refused(config, measure, part, point_is_set);
   };
-  check("end", "run.tolerance", [](Config& s) { s.run.tolerance = 5; });
-  check("end", "run.samples", [](Config& s) { s.run.samples = 1; });
-  check("end", "run.randomisations", [](Config& s) { s.run.randomisations = 1; });
-  check("end", "point.m", [](Config& s) {
+  check(Measure::end, "run.tolerance", [](Config& s) { s.run.tolerance = 5; });
+  check(Measure::end, "run.samples", [](Config& s) { s.run.samples = 1; });
+  check(Measure::end, "run.randomisations", [](Config& s) { s.run.randomisations = 1; });
+  check(Measure::end, "point.m", [](Config& s) {
     s.flow.init = FlowInit::point;
     s.point.m = Matrix::Zero(3, 2);
   });
-  check("sgd", "point.m", [](Config& s) {
+  check(Measure::sgd, "point.m", [](Config& s) {
     s.sgd.init = SgdInit::point;
     s.point.m = Matrix::Zero(3, 2);
   });
-  check("sgd", "problem.p", [](Config& s) { s.problem.p = Matrix::Identity(2, 2); });
-  check("sgd", "compare.theory", [](Config& s) { s.compare.theory = {}; });
-  check("sgd", "sgd.runs", [](Config& s) { s.sgd.runs = 2; });
-  check("sgd", "sgd.loss", [](Config& s) { s.sgd.loss = SgdLoss::population; });
-  check("flow", "flow.sampling", [](Config& s) {
+  check(Measure::sgd, "problem.p", [](Config& s) { s.problem.p = Matrix::Identity(2, 2); });
+  check(Measure::sgd, "compare.theory", [](Config& s) { s.compare.theory = {}; });
+  check(Measure::sgd, "sgd.runs", [](Config& s) { s.sgd.runs = 2; });
+  check(Measure::sgd, "sgd.loss", [](Config& s) { s.sgd.loss = SgdLoss::population; });
+  check(Measure::flow, "flow.sampling", [](Config& s) {
     s.flow.sampling = Sampling::redrawn;
     s.flow.integrator = Scheme::euler;
   });
   check(
-      "flow", "nothing starts there", [](Config&) {}, true);
+      Measure::flow, "nothing starts there", [](Config&) {}, true);
   check(
-      "sgd", "nothing starts there", [](Config&) {}, true);
+      Measure::sgd, "nothing starts there", [](Config&) {}, true);
 }
 
 }  // namespace

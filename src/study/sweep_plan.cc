@@ -158,7 +158,7 @@ std::string SweepPlan::toml() const {
     for (const auto& value : values) text += (text.empty() ? "" : ", ") + value_text(Value(value));
     return "[" + text + "]";
   };
-  std::string out = fmt::format("[sweep]\nmeasure = {}\n", list(measures));
+  std::string out = fmt::format("[sweep]\nmeasure = {}\n", value_text(names_of(measures)));
   for (const SweepAxis& axis : axes) {
     out += fmt::format("\n[[sweep.axis]]\nname = {}\nkeys = {}\nvalues = [", value_text(axis.name),
                        list(axis.keys));

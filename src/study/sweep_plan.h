@@ -48,10 +48,10 @@ struct SweepAxis {
 };
 
 /// Throws Error if an axis cannot have that name in a result with these measures.
-void check_axis_name(const std::string& name, const std::vector<std::string>& measures);
+void check_axis_name(const std::string& name, const Measures& measures);
 
 struct SweepPlan {
-  std::vector<std::string> measures;
+  Measures measures;
   std::vector<SweepAxis> axes;
 
   /// The product of the axes; the last one varies fastest.

@@ -73,37 +73,53 @@ double sgd_seconds(const Config& c) {
   return out;
 }
 
+/// Of a point: m, norms of R, blocks.
+double numbers_of_point(const Config& c) {
+  const auto [H, F, L] = sizes_of(c);
+  const BlockLayout blocks(find_activation(c.problem.activation)->blocks(),
+                           {c.problem.tokens, c.problem.heads, c.problem.features});
+  return H * F + H + static_cast<double>(blocks.size());
+}
+
+double numbers_of(const Config& c, Measure measure) {
+  const auto [H, F, L] = sizes_of(c);
+  switch (measure) {
+    case Measure::end: return 7 + numbers_of_point(c);
+    case Measure::bayes: return 2;
+    case Measure::flow: return (c.flow.outputs + 2.0) * (3 + numbers_of_point(c));
+    case Measure::sgd: {
+      const auto theories = static_cast<double>(c.compare.theory.size());
+      return (c.sgd.outputs + 1.0) * (3 + (1 + theories) * (2 + H * F + H * H));
+    }
+    case Measure::phases: return 2 + 3 * F + F * F + H * F;
+    case Measure::pruning: return 3 * H;
+    case Measure::similarity: return H * H;
+    case Measure::attention: return kAttentionSequences * (H * L + 1);
+  }
+  return 0;
+}
+
 }  // namespace
 
-double numbers_of(const Config& c, const std::vector<std::string>& measures) {
-  const auto [H, F, L] = sizes_of(c);
+double numbers_of(const Config& c, const Measures& measures) {
   double out = 1;  // diverged
-  for (const std::string& measure : measures) {
-    if (measure == "end") out += 8 + H * F + 2 * H;
-    if (measure == "bayes") out += 2;
-    if (measure == "flow") out += (c.flow.outputs + 2.0) * (4 + H * F + 2 * H);
-    if (measure == "sgd") {
-      const auto theories = static_cast<double>(c.compare.theory.size());
-      out += (c.sgd.outputs + 1.0) * (3 + (1 + theories) * (2 + H * F + H * H));
-    }
-    if (measure == "phases") out += 2 + 3 * F + F * F + H * F;
-    if (measure == "pruning") out += 3 * H;
-    if (measure == "similarity") out += H * H;
-    if (measure == "attention") out += kAttentionSequences * (H * L + 1);
-  }
+  for (const Measure measure : measures) out += numbers_of(c, measure);
   return out;
 }
 
-double expected_seconds(const Config& c, const std::vector<std::string>& measures) {
+double expected_seconds(const Config& c, const Measures& measures) {
   double out = 1e-4;
-  const auto has = [&](const char* name) { return std::ranges::count(measures, name) > 0; };
-  if (has("flow") || has("phases")) out += flow_seconds(c);
-  if (has("sgd")) out += sgd_seconds(c);
-  if (has("end") || has("pruning") || has("similarity") || has("attention")) out += end_seconds(c);
-  if (has("pruning")) {
+  const auto needs = [&](Source source) {
+    return std::ranges::any_of(measures, [&](Measure m) { return source_of(m) == source; });
+  };
+  const auto has = [&](Measure one) { return std::ranges::count(measures, one) > 0; };
+  if (needs(Source::flow)) out += flow_seconds(c);
+  if (needs(Source::sgd)) out += sgd_seconds(c);
+  if (needs(Source::end)) out += end_seconds(c);
+  if (has(Measure::pruning)) {
     out += 0.5 * c.problem.heads * (c.problem.heads + 1) * evaluation_seconds(c, false);
   }
-  if (has("bayes")) out += c.problem.prior == "flipping" ? 0.02 : 0.005;
+  if (has(Measure::bayes)) out += c.problem.prior == "flipping" ? 0.02 : 0.005;
   return out;
 }
 

@@ -36,7 +36,7 @@ std::vector<Work> open_work(const Sweeps& sweeps, const Context& context) {
   std::size_t damaged = 0;
   for (const auto& sweep : sweeps) {
     if (sweep->outcome.up_to_date) continue;
-    const std::vector<std::string>& measures = sweep->job().file.plan.measures;
+    const Measures& measures = sweep->job().file.plan.measures;
     for (std::size_t i = 0; i < sweep->tasks(); ++i) {
       if (!context.goes_on()) throw Interrupted();
       const Config config = sweep->config_of(i);
@@ -54,7 +54,7 @@ std::vector<Work> open_work(const Sweeps& sweeps, const Context& context) {
         ++sweep->outcome.shared;
       } else {
         const std::string alike =
-            fmt::format("{} {} {}", fmt::join(measures, " "), config.problem.activation,
+            fmt::format("{} {} {}", fmt::join(names_of(measures), " "), config.problem.activation,
                         to_string(config.run.engine));
         const std::size_t group = groups.emplace(alike, groups.size()).first->second;
         out.push_back({{}, {group, expected_seconds(config, measures)}});

@@ -30,6 +30,7 @@ struct SweepOutcome {
   std::size_t diverged = 0;  ///< tasks whose training diverged
   double seconds = 0;        ///< of all tasks done, one after the other
   bool up_to_date = false;
+  std::string configuration = {};  ///< of the sweep, as its result records it
 };
 
 /// Tasks of all sweeps together, one a worker of the context, those first that are expected to take

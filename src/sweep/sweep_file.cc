@@ -96,6 +96,14 @@ Points ranged(const std::string& path, const toml::node& node) {
   return out;
 }
 
+/// Where a grid meets a short number, that number: 2, and not 1.9999999999999998, which nobody
+/// would find in the result.
+double short_number(double x) {
+  const double decimal = std::stod(fmt::format("{:.12g}", x));
+  return std::abs(x - decimal) <= 8 * std::numeric_limits<double>::epsilon() * std::abs(x) ? decimal
+                                                                                           : x;
+}
+
 Points placed(const std::string& path, const toml::node& node, bool log) {
   const std::vector<double> given = numbers(path, node, 3);
   if (given[2] < 1 || given[2] != std::floor(given[2]) ||
@@ -111,7 +119,7 @@ Points placed(const std::string& path, const toml::node& node, bool log) {
                    : given[0] + (given[1] - given[0]) * part;
     if (i == n - 1 && n > 1) x = given[1];
     if (!std::isfinite(x)) wrong(path, node, "the ends are too far apart");
-    out.push_back({Value(x)});
+    out.push_back({Value(short_number(x))});
   }
   return out;
 }
@@ -273,6 +281,18 @@ void check_axes(const std::string& path, const toml::table& table, const SweepPl
   }
 }
 
+Measures read_measures(const std::string& path, const toml::node& node) {
+  Measures out;
+  try {
+    for (const std::string& name : texts(path, node)) {
+      out.push_back(from_name<Measure>("sweep.measure", name));
+    }
+  } catch (const OptionError& e) {
+    wrong(path, node, e.what());
+  }
+  return out;
+}
+
 SweepPlan read_plan(const toml::table& document, const std::string& path) {
   const toml::table* table = document["sweep"].as_table();
   if (!table) {
@@ -283,7 +303,7 @@ SweepPlan read_plan(const toml::table& document, const std::string& path) {
   for (const auto& [name, node] : *table) {
     const std::string given(name.str());
     if (given == "measure") {
-      plan.measures = texts(path, node);
+      plan.measures = read_measures(path, node);
     } else if (given == "axis") {
       const toml::array* axes = node.as_array();
       if (!axes) wrong(path, node, "axes are written [[sweep.axis]]");
@@ -297,7 +317,8 @@ SweepPlan read_plan(const toml::table& document, const std::string& path) {
   }
   if (plan.measures.empty()) {
     wrong(path, *table,
-          fmt::format("measure = [...] is missing; one or more of {}", measure_names()));
+          fmt::format("measure = [...] is missing; one or more of {}",
+                      fmt::join(names_of<Measure>(), ", ")));
   }
   try {
     check_measures(plan.measures);

@@ -30,7 +30,7 @@ RunningSweep::RunningSweep(SweepJob job, const Context& context) : job_(std::mov
   const SweepPlan& plan = job_.file.plan;
   outcome.tasks = plan.tasks();
   take_start(context);
-  configuration_ =
+  outcome.configuration =
       config_text(job_.file.base, swept_sections(), plan.replaced_keys()) + "\n" + plan.toml();
   if (tasks() > 100 * kBlock) {
     context.note(fmt::format("{} tasks are checked before the first one runs", tasks()));
@@ -86,7 +86,7 @@ Config RunningSweep::config_of(std::size_t task) const {
 
 TaskIdentity RunningSweep::identity(const Config& config) const {
   return {program_identity(), config_text(config, swept_sections()) + "\n[sweep]\nmeasure = " +
-                                  value_text(job_.file.plan.measures) + "\n"};
+                                  value_text(names_of(job_.file.plan.measures)) + "\n"};
 }
 
 /// A wrong value is found before hours are spent on the others.
@@ -132,7 +132,7 @@ void RunningSweep::look_at_output(const Context& context) {
   const std::string& path = job_.output;
   const std::string folder = tasks_folder();
   std::error_code error;
-  if (is_result_of(path, configuration_)) {
+  if (is_result_of(path, outcome.configuration)) {
     outcome.done = outcome.kept = outcome.tasks;
     outcome.up_to_date = true;
     if (!job_.keep_tasks && fs::is_directory(folder, error)) TaskStore(folder).remove();
@@ -151,7 +151,7 @@ void RunningSweep::look_at_output(const Context& context) {
                     path));
   }
   if (is_damaged(path)) {
-    if (read_attribute(path, "configuration") != configuration_) {
+    if (read_attribute(path, "configuration") != outcome.configuration) {
       throw Error(
           fmt::format("{}: is damaged, and was computed with another configuration; remove "
                       "it, or choose another result.output",
@@ -161,7 +161,8 @@ void RunningSweep::look_at_output(const Context& context) {
     store_.emplace(folder);
     return;
   }
-  const std::string other = what_differs(configuration_, read_attribute(path, "configuration"));
+  const std::string other =
+      what_differs(outcome.configuration, read_attribute(path, "configuration"));
   const std::string why = other.empty() ? "by another version of the program"
                                         : fmt::format("with another configuration ({})", other);
   if (fs::is_directory(folder, error)) store_.emplace(folder);
@@ -180,9 +181,8 @@ void RunningSweep::look_at_output(const Context& context) {
 std::optional<TaskResult> RunningSweep::compute(std::size_t task, const Config& config,
                                                 const Context& context) const {
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<std::string>& measures = job_.file.plan.measures;
   try {
-    auto measured = measure_task(config, measures, context);
+    auto measured = measure_task(config, job_.file.plan.measures, context);
     if (!measured) return std::nullopt;
     return TaskResult{
         std::move(measured->quantities),
@@ -214,7 +214,7 @@ void RunningSweep::finish() {
                                                 "this ran; give the command again",
                                                 plan.describe(task)));
   };
-  Provenance provenance{configuration_, job_.command_line, job_.file.base.run.seed};
+  Provenance provenance{outcome.configuration, job_.command_line, job_.file.base.run.seed};
   if (plan.varies("run.seed")) provenance.seed.reset();
   std::error_code error;
   if (!job_.replace && std::filesystem::exists(job_.output, error) &&

@@ -45,7 +45,6 @@ class RunningSweep {
   void look_at_output(const Context& context);
 
   SweepJob job_;
-  std::string configuration_;
   std::vector<Fingerprint> fingerprints_;
   std::optional<TaskStore> store_;
 };
