@@ -11,8 +11,7 @@
 //   };
 //   class Mine : public FormulaActivation<MyFormula> { ... name, formula, blocks ... };
 // or, where that is all there is to say of it,
-//   formula_activation("mine", "a line for help", MyFormula{}, {{"b", "bias of a head",
-//   {Axis::head}}})
+//   formula_activation("mine", "in help", MyFormula{}, {{"b", "bias of a head", {Axis::head}}})
 //
 // Cost: about ten times that of the formula for a gradient, and a hundred times that of vectorised
 // functions. Vectorised functions may override
