@@ -7,8 +7,8 @@
 
 namespace headflow::cli {
 
-/// Writes the result to result.output if there is one and says so, and prints it as JSON if that was asked for.
-/// In JSON, of a dimension `last_of` what is at its end.
+/// Writes the result to result.output if there is one and says so, and prints it as JSON if that
+/// was asked for. In JSON, of a dimension `last_of` what is at its end.
 void put_out(const Invocation& call, Dataset& result, const std::string& last_of = "");
 
 /// Throws Error if nothing would become of a result that is too much for a terminal.
