@@ -71,7 +71,7 @@ struct PairRules {
   std::vector<ElementRule> second;  // by component
 };
 
-class ElementwiseQuadrature final : public Quadrature {
+class ElementwiseQuadrature final : public LawQuadrature {
  public:
   ElementwiseQuadrature(const QuadratureProblem& problem,
                         std::shared_ptr<const ElementFunction> function,
@@ -216,7 +216,7 @@ class ElementwiseQuadrature final : public Quadrature {
 
 }  // namespace
 
-std::unique_ptr<Quadrature> elementwise_quadrature(
+std::unique_ptr<LawQuadrature> elementwise_quadrature(
     const QuadratureProblem& problem, const std::shared_ptr<const ElementFunction>& function,
     const TokenLaws<double>& laws, double digits) {
   std::vector<ElementRule> first;

@@ -13,9 +13,9 @@
 namespace headflow {
 namespace {
 
+using factorised::LawQuadrature;
 using factorised::LossAndBars;
 using factorised::Parameters;
-using factorised::Quadrature;
 using factorised::QuadratureProblem;
 using factorised::SignalComponents;
 using factorised::TokenLaws;
@@ -161,7 +161,7 @@ TEST(FactorisedExtremes, MisplacedNodesAreSeen) {
     const auto plan = std::holds_alternative<JointlyNormalised>(kind)
                           ? factorised::joint_quadrature
                           : factorised::heads_quadrature;
-    const std::unique_ptr<Quadrature> nodes = plan(shape, here, blocks, 18.0);
+    const std::unique_ptr<LawQuadrature> nodes = plan(shape, here, blocks, 18.0);
     ASSERT_TRUE(nodes);
     LossAndBars<double> out;
     nodes->evaluate(here, blocks, true, out);

@@ -8,10 +8,9 @@
 
 namespace headflow {
 
-using factorised::LossAndBars;
+using factorised::LossAndGradient;
 using factorised::Parameters;
 using factorised::Quadrature;
-using factorised::TokenLaws;
 
 namespace {
 
@@ -22,7 +21,11 @@ constexpr double kFewestDigits = 3.0;
 constexpr int kMostAttempts = 6;
 constexpr double kMostSpare = 3.0;  // digits that are given back if they turn out not to be needed
 constexpr double kMostAdapting = 2 * factorised::kMostWork;
-constexpr double kMargin = 0.5;  // of the tolerance, for what is left: the point will move
+constexpr double kDigitsOfPath = 13;  // what quasi-random nodes reach in most places
+constexpr double kNarrow = 3e-6;      // a tolerance that they do not reach
+constexpr int kFinerPath = 2;         // twice that many bits: four times the nodes
+constexpr double kPathRate = 0.6;     // N^-0.6
+constexpr double kMargin = 0.5;       // of the tolerance, for what is left: the point will move
 
 const GaussianMixture& mixture(const Problem& problem) {
   const std::string reason = Factorised::why_not(problem);
@@ -77,17 +80,6 @@ Parameters<Dual> with_tangent(const Point& point, const Point& direction) {
   return out;
 }
 
-template <class S>
-Parameters<S> gradient(const factorised::SignalComponents& signal, const Parameters<S>& point,
-                       const LossAndBars<S>& bars) {
-  Parameters<S> grad;
-  grad.m.assign(point.m.size(), S(0.0));
-  grad.R.assign(point.R.size(), S(0.0));
-  grad.blocks = bars.blocks;
-  factorised::pull_back(signal, point, bars.laws, grad);
-  return grad;
-}
-
 template <class S, class Part>
 void to_point(const Parameters<S>& from, const Part& part, Point& out) {
   const auto fill = [&](const std::vector<S>& values, double* to) {
@@ -131,7 +123,7 @@ Factorised::Factorised(const Problem& problem, const EngineOptions& options, con
 }
 
 std::unique_ptr<Quadrature> Factorised::plan(const Parameters<double>& point, double digits) const {
-  TokenLaws<double> laws;
+  factorised::TokenLaws<double> laws;
   factorised::token_laws(signal_, point, laws);
   workers_.check_go_on();
   const auto finite = [](const std::vector<double>& x) {
@@ -140,19 +132,24 @@ std::unique_ptr<Quadrature> Factorised::plan(const Parameters<double>& point, do
   if (!finite(laws.Q) || !finite(laws.mu)) return nullptr;
   factorised::QuadratureProblem shape = shape_;
   shape.most_work = std::min(shape_.most_work, kMostAdapting - spent_);
-  if (element_) return factorised::elementwise_quadrature(shape, element_, laws, digits);
+  // Quasi-random nodes (adapt_path) are soon the cheaper ones where the tolerance is wide.
+  if (joint_) {
+    const double wide = std::pow(kNarrow / tolerance_, 1.5);
+    shape.most_work = std::min(shape.most_work, std::clamp(wide * factorised::kMostWork, 1e6, 4e8));
+  }
   const auto make = joint_ ? factorised::joint_quadrature : factorised::heads_quadrature;
-  return make(shape, laws, point.blocks, digits);
+  return factorised::by_laws(
+      signal_, element_ ? factorised::elementwise_quadrature(shape, element_, laws, digits)
+                        : make(shape, laws, point.blocks, digits));
 }
 
 void Factorised::run(Quadrature& quadrature, const Parameters<double>& point, bool with_defect,
                      double& loss, Point& grad) {
-  factorised::token_laws(signal_, point, laws_);
-  quadrature.evaluate(laws_, point.blocks, with_defect, bars_);
-  loss = bars_.loss;
+  quadrature.evaluate(point, with_defect, result_);
+  loss = result_.loss;
   grad = problem().zero_point();
   to_point(
-      gradient(signal_, point, bars_), [](double x) { return x; }, grad);
+      result_.grad, [](double x) { return x; }, grad);
 }
 
 double Factorised::gradient_scale(const Parameters<double>& point) const {
@@ -172,8 +169,8 @@ Factorised::Values Factorised::values(Quadrature& quadrature, bool with_defect) 
   Values out;
   spent_ += static_cast<double>(quadrature.nodes());
   run(quadrature, here_, with_defect, out.loss, out.grad);
-  out.bars = bars_.laws;
-  out.defect = with_defect ? bars_.defect * gradient_scale(here_) : 0.0;
+  out.bars = result_.bars;
+  out.defect = with_defect ? result_.defect * gradient_scale(here_) : 0.0;
   return out;
 }
 
@@ -182,8 +179,8 @@ double Factorised::difference(const Values& a, const Values& b) {
   double out = std::max(std::abs(a.loss - b.loss), largest_difference(a.grad, b.grad));
   if (!std::isfinite(out) || !std::isfinite(b.defect)) return HUGE_VAL;
   out += b.defect;
-  for (std::size_t i = 0; i < a.bars.Q.size(); ++i) {
-    out = std::max(out, std::abs(a.bars.Q[i] - b.bars.Q[i]));
+  for (std::size_t i = 0; i < a.bars.size(); ++i) {
+    out = std::max(out, std::abs(a.bars[i] - b.bars[i]));
   }
   return out;
 }
@@ -204,31 +201,67 @@ void Factorised::adapt(const Point& point) {
   spent_ = 0;
   factorised::token_laws(signal_, here_, adapted_laws_);
   adapted_blocks_ = here_.blocks;
+  nodes_.reset();
+  finer_.reset();
+  const double error = adapt_laws();
+  if (joint_ && error > tolerance_) adapt_path(error);
+}
+
+/// The error that is left; infinite if there are no nodes, or nobody looked.
+double Factorised::adapt_laws() {
   // The planned digits are a guess that is checked: refine until two rules agree. Where that takes
   // too many nodes, the finest rules that do not are the best there is.
   double digits = std::log(1 / tolerance_) + 1.5;
   if (!plan_both(digits)) {
-    double low = kFewestDigits;
-    if (!plan_both(low)) return;
+    if (joint_ && !plan_both(kDigitsOfPath)) return HUGE_VAL;
+    double low = joint_ ? kDigitsOfPath : kFewestDigits;
+    if (!joint_ && !plan_both(low)) return HUGE_VAL;
     for (double high = digits; high - low > 1.0;) {
       const double half = (low + high) / 2;
       (plan_both(half) ? low : high) = half;
     }
-    return;
+    if (!joint_) return HUGE_VAL;
+    const Values best = values(*finer_, true);
+    return kSafety * difference(values(*nodes_, false), best) + kRounding;
   }
+  double error = HUGE_VAL;
   for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
     const Values best = values(*finer_, true);
-    const double error = kSafety * difference(values(*nodes_, false), best) + kRounding;
+    error = kSafety * difference(values(*nodes_, false), best) + kRounding;
     if (error <= tolerance_) {
       const double spare = std::min(kMostSpare, std::log(kMargin * tolerance_ / error));
       for (const double part : {1.0, 0.9, 0.8, 0.65, 0.5}) {
         if (spare > 0 && coarsen(digits - part * spare, best)) break;
       }
-      return;
+      return error;
     }
     const double step = kExtraDigits / 2 * attempt;
-    if (!plan_both(digits + step) && !plan_both(digits + step / 2)) return;
+    if (!plan_both(digits + step) && !plan_both(digits + step / 2)) return error;
     digits += step;
+  }
+  return error;
+}
+
+/// Quasi-random nodes, as many as the tolerance takes; the finer rule has four times as many.
+void Factorised::adapt_path(double error_by_laws) {
+  using factorised::kFewestPathNodes;
+  const int F = problem().F(), most = factorised::most_path_nodes(shape_, F) - kFinerPath;
+  if (!path_nodes_) path_nodes_ = std::make_shared<factorised::TokenNodes>(F + problem().H());
+  const auto made = [&](int log2) { return token_path(shape_, path_nodes_, here_, log2); };
+  for (int log2 = std::clamp(path_size_ - 1, kFewestPathNodes, most);;) {
+    workers_.check_go_on();
+    std::unique_ptr<Quadrature> nodes = made(log2), finer = made(log2 + kFinerPath);
+    const Values best = values(*finer, true);
+    const double error = kSafety * difference(values(*nodes, false), best) + kRounding;
+    if (error <= tolerance_ || log2 == most || !std::isfinite(error)) {
+      if (!(error < error_by_laws)) return;
+      path_size_ = log2;
+      nodes_ = std::move(nodes);
+      finer_ = std::move(finer);
+      return;
+    }
+    const double bits = std::log2(error / tolerance_) / kPathRate;
+    log2 = std::min(most, log2 + std::clamp(static_cast<int>(std::ceil(bits)), 1, 4));
   }
 }
 
@@ -250,8 +283,8 @@ bool Factorised::coarsen(double digits, const Values& best) {
 bool Factorised::follow(const Point& point) {
   const Parameters<double> now = parameters(point);
   factorised::token_laws(signal_, now, laws_);
-  bool moved = !nodes_ || nodes_->unseen_variance(laws_) > 0.1 * tolerance_;
-  const TokenLaws<double>& then = adapted_laws_;
+  bool moved = !nodes_ || nodes_->unseen_variance(now) > 0.1 * tolerance_;
+  const factorised::TokenLaws<double>& then = adapted_laws_;
   const auto bias_moved = [&](int h) {
     if (shape_.roles.bias < 0) return false;
     const std::size_t i = at(shape_.roles.bias + h);
@@ -297,14 +330,14 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
   Point grad;
   run(*finer_, here_, true, loss, grad);
   const double in_grad = largest_difference(grad, out.grad);
-  const double least = nodes_->unseen_variance(laws_) + kRounding;
+  const double least = nodes_->unseen_variance(here_) + kRounding;
   // A finer rule that misses a sum rule is no witness, however well the two agree.
   out.loss_error =
-      kSafety * (std::max(std::abs(loss - out.loss), 0.1 * in_grad) + bars_.defect) + least;
+      kSafety * (std::max(std::abs(loss - out.loss), 0.1 * in_grad) + result_.defect) + least;
   check_finite(out);
   if (!request.gradient_error) return;
   const double each = kSafety * (std::max(in_grad, 0.1 * std::abs(loss - out.loss)) +
-                                 bars_.defect * gradient_scale(here_)) +
+                                 result_.defect * gradient_scale(here_)) +
                       least;
   out.grad_error = problem().zero_point();
   out.grad_error.m.setConstant(each);
@@ -316,14 +349,11 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
 void Factorised::hessian_product(const Point& point, const Point& direction, Point& out) {
   ensure_adapted(point);
   if (!nodes_->has_tangents()) return Engine::hessian_product(point, direction, out);
-  const Parameters<Dual> at = with_tangent(point, direction);
-  TokenLaws<Dual> laws;
-  factorised::token_laws(signal_, at, laws);
-  LossAndBars<Dual> bars;
-  nodes_->evaluate(laws, at.blocks, bars);
+  LossAndGradient<Dual> result;
+  nodes_->evaluate(with_tangent(point, direction), result);
   out = problem().zero_point();
   to_point(
-      gradient(signal_, at, bars), [](const Dual& x) { return x.tangent; }, out);
+      result.grad, [](const Dual& x) { return x.tangent; }, out);
   if (!out.all_finite()) {
     throw NotFinite("the Hessian is not finite at this point: numbers overflow");
   }

@@ -4,7 +4,7 @@
 
 #include "core/workers.h"
 #include "expectation/engine.h"
-#include "expectation/factorised/quadrature.h"
+#include "expectation/factorised/token_path.h"
 
 namespace headflow {
 
@@ -13,7 +13,8 @@ namespace headflow {
 /// With 1/Z^a = (1/Gamma(a)) int_0^inf s^(a-1) e^(-s Z) ds the sum over tokens in a denominator
 /// becomes a product of independent factors, one for each token, and the expectation over L (F+H)
 /// normals becomes integrals over one or two variables of expectations over one token:
-/// heads.cc has the formulas for softmax and softmax-1, joint.cc for B-softmax, elementwise.cc for
+/// heads.cc has the formulas for softmax and softmax-1, joint.cc for B-softmax by tensor products,
+/// token_path.cc by quasi-random nodes where these would be too many, elementwise.cc for
 /// activations that normalise nothing.
 ///
 /// Range: priors that are Gaussian mixtures (atoms included), L up to 10^6, scores of standard
@@ -53,7 +54,9 @@ class Factorised final : public Engine {
                                                double digits) const;
   /// Replaces the nodes and the finer ones; leaves both if these would be too many.
   bool plan_both(double digits);
-  /// Leaves the defect in bars_, if it is asked for.
+  double adapt_laws();
+  void adapt_path(double error_by_laws);
+  /// Leaves the defect in result_, if it is asked for.
   void run(factorised::Quadrature& quadrature, const factorised::Parameters<double>& point,
            bool with_defect, double& loss, Point& grad);
   /// What a defect of one may change in an entry of the gradient.
@@ -63,7 +66,7 @@ class Factorised final : public Engine {
   struct Values {
     double loss;
     Point grad;
-    factorised::TokenLaws<double> bars;
+    std::vector<double> bars;
     double defect;
   };
   Values values(factorised::Quadrature& quadrature, bool with_defect);
@@ -84,7 +87,9 @@ class Factorised final : public Engine {
   factorised::Parameters<double> here_;
   factorised::TokenLaws<double> laws_, adapted_laws_;
   std::vector<double> adapted_blocks_;
-  factorised::LossAndBars<double> bars_;
+  factorised::LossAndGradient<double> result_;
+  std::shared_ptr<factorised::TokenNodes> path_nodes_;
+  int path_size_ = 0;  // log2 of the nodes that were enough
 };
 
 }  // namespace headflow

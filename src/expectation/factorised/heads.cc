@@ -547,7 +547,7 @@ class Heads {
   std::vector<Scratch> scratch_;
 };
 
-class HeadsQuadrature final : public Quadrature {
+class HeadsQuadrature final : public LawQuadrature {
  public:
   HeadsQuadrature(const QuadratureProblem& problem, HeadsPlan plan)
       : problem_(problem), plan_(std::move(plan)), plain_(problem_, plan_) {}
@@ -574,9 +574,9 @@ class HeadsQuadrature final : public Quadrature {
 
 }  // namespace
 
-std::unique_ptr<Quadrature> heads_quadrature(const QuadratureProblem& problem,
-                                             const TokenLaws<double>& laws,
-                                             const std::vector<double>& blocks, double digits) {
+std::unique_ptr<LawQuadrature> heads_quadrature(const QuadratureProblem& problem,
+                                                const TokenLaws<double>& laws,
+                                                const std::vector<double>& blocks, double digits) {
   const double* b = problem.roles.bias >= 0 ? blocks.data() + problem.roles.bias : nullptr;
   std::optional<HeadsPlan> plan = plan_heads(problem, laws, b, digits);
   if (!plan) return nullptr;

@@ -307,7 +307,7 @@ class Joint {
   std::vector<Scratch> scratch_;
 };
 
-class JointQuadrature final : public Quadrature {
+class JointQuadrature final : public LawQuadrature {
  public:
   JointQuadrature(const QuadratureProblem& problem, JointPlan plan)
       : problem_(problem), plan_(std::move(plan)), plain_(problem_, plan_) {}
@@ -445,9 +445,9 @@ Rule law_of_weight(const TokenLaws<double>& laws, const std::vector<double>& b,
 
 }  // namespace
 
-std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
-                                             const TokenLaws<double>& laws,
-                                             const std::vector<double>& blocks, double digits) {
+std::unique_ptr<LawQuadrature> joint_quadrature(const QuadratureProblem& problem,
+                                                const TokenLaws<double>& laws,
+                                                const std::vector<double>& blocks, double digits) {
   JointPlan plan;
   const auto first = blocks.begin() + problem.roles.bias;
   std::vector<double> b(first, first + problem.H);

@@ -25,9 +25,10 @@ struct LossAndBars {
   double defect = 0;
 };
 
-class Quadrature {
+/// A loss of the laws of the scores.
+class LawQuadrature {
  public:
-  virtual ~Quadrature() = default;
+  virtual ~LawQuadrature() = default;
   virtual void evaluate(const TokenLaws<double>& laws, const std::vector<double>& blocks,
                         bool with_defect, LossAndBars<double>& out) = 0;
   /// With tangents: Hessian-vector products.
@@ -41,6 +42,34 @@ class Quadrature {
   /// Values of integrands in one evaluation, tables included: what it costs.
   virtual std::int64_t nodes() const = 0;
 };
+
+/// Loss and gradient.
+template <class S>
+struct LossAndGradient {
+  S loss = 0.0;
+  Parameters<S> grad;
+  /// Derivatives with respect to the covariances of the laws, where they are known on the way: the
+  /// gradient does not show them where m and R vanish, but the Hessian does.
+  std::vector<S> bars;
+  double defect = 0;  ///< as of LossAndBars
+};
+
+/// The loss of a point.
+class Quadrature {
+ public:
+  virtual ~Quadrature() = default;
+  virtual void evaluate(const Parameters<double>& point, bool with_defect,
+                        LossAndGradient<double>& out) = 0;
+  /// With tangents; of the gradient those matter only.
+  virtual void evaluate(const Parameters<Dual>& point, LossAndGradient<Dual>& out) = 0;
+  virtual bool has_tangents() const { return true; }
+  virtual double unseen_variance(const Parameters<double>& /*point*/) const { return 0; }
+  virtual std::int64_t nodes() const = 0;
+};
+
+/// By way of the laws; null for null.
+std::unique_ptr<Quadrature> by_laws(const SignalComponents& signal,
+                                    std::unique_ptr<LawQuadrature> laws);
 
 /// Values of integrands in an evaluation, a second or two.
 inline constexpr double kMostWork = 4e8;
@@ -63,15 +92,15 @@ struct QuadratureProblem {
 /// Heads that are normalised by themselves (heads.cc) or jointly (joint.cc), near one point, with
 /// errors of about e^(-digits). Null if that takes more work than the problem allows, or
 /// too much memory.
-std::unique_ptr<Quadrature> heads_quadrature(const QuadratureProblem& problem,
-                                             const TokenLaws<double>& laws,
-                                             const std::vector<double>& blocks, double digits);
-std::unique_ptr<Quadrature> joint_quadrature(const QuadratureProblem& problem,
-                                             const TokenLaws<double>& laws,
-                                             const std::vector<double>& blocks, double digits);
+std::unique_ptr<LawQuadrature> heads_quadrature(const QuadratureProblem& problem,
+                                                const TokenLaws<double>& laws,
+                                                const std::vector<double>& blocks, double digits);
+std::unique_ptr<LawQuadrature> joint_quadrature(const QuadratureProblem& problem,
+                                                const TokenLaws<double>& laws,
+                                                const std::vector<double>& blocks, double digits);
 
 /// Scores that are not normalised at all (elementwise.cc).
-std::unique_ptr<Quadrature> elementwise_quadrature(
+std::unique_ptr<LawQuadrature> elementwise_quadrature(
     const QuadratureProblem& problem, const std::shared_ptr<const ElementFunction>& function,
     const TokenLaws<double>& laws, double digits);
 

@@ -1,13 +1,11 @@
 #include "expectation/factorised/score_nodes.h"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
 #include "core/index.h"
 #include "expectation/factorised/kernels.h"
 #include "expectation/factorised/rules.h"
-#include "expectation/sobol.h"
 
 namespace headflow::factorised {
 namespace {
@@ -99,36 +97,6 @@ Points stroud(int dimensions, int degree) {
   return points;
 }
 
-/// Scrambled Sobol' points with their mirror images, then whitened: mean 0 and covariance I are
-/// exact, so polynomials of degree 3 are.
-Points sobol(int dimensions, int log2_points) {
-  ScrambledSobol sequence(dimensions, log2_points, 1);
-  sequence.scramble({1, Purpose::scrambling, static_cast<std::uint32_t>(log2_points)});
-  const Eigen::Index n = Eigen::Index{1} << log2_points;
-  Matrix x(n, dimensions);
-  std::vector<double> group(at(dimensions) * 8);
-  for (Eigen::Index g = 0; g < n / 8; ++g) {
-    sequence.normals(0, g, 0, dimensions, group.data());
-    for (Eigen::Index i = 0; i < 8; ++i) {
-      for (int j = 0; j < dimensions; ++j) x(8 * g + i, j) = group[at(j) * 8 + at(i)];
-    }
-  }
-  const Matrix covariance = x.transpose() * x / static_cast<double>(n);
-  const Eigen::LLT<Matrix> root(covariance);
-  const Matrix white = root.matrixL().solve(x.transpose()).transpose();
-  Points points{dimensions, {}, {}};
-  for (const double sign : {1.0, -1.0}) {
-    for (Eigen::Index i = 0; i < white.size(); ++i) points.x.push_back(sign * white.data()[i]);
-  }
-  points.w.assign(at(2 * n), 0.5 / static_cast<double>(n));
-  return points;
-}
-
-/// Pairs of Sobol' points for an error of e^(-digits), by the measured N^(-1) or so.
-int sobol_size(double digits) {
-  return std::clamp(static_cast<int>(std::lround(digits + 4)), 8, 30);
-}
-
 NodeSet to_nodes(const Points& points) {
   NodeSet out;
   out.dimensions = points.dimensions;
@@ -182,13 +150,6 @@ NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most) {
                           : best_degree == 3 ? 2 * (r - best_large)
                                              : 2 * (r - best_large) * (r - best_large) + 1;
   const double kept = cubature * tensor_size(rules, least);
-  // Sobol' points converge slowly: only where the product is many times larger.
-  const int log2_points = sobol_size(digits);
-  const double points_of_sobol = std::ldexp(2.0, log2_points);
-  if (r >= 4 && 4 * points_of_sobol < kept) {
-    if (points_of_sobol > 0.5 * static_cast<double>(most)) return {};
-    return to_nodes(sobol(r, log2_points));
-  }
   if (kept > static_cast<double>(most)) return {};
   Points points = tensor(rules, least);
   if (best_large < r) {

@@ -20,9 +20,8 @@ struct NodeSet {
 
 /// A rule for E phi(sum_j scale_j zeta_j ...) with errors of about e^(-digits), phi as smooth as
 /// exp(-e^t) in each direction; scales in descending order. Tensor products of one-dimensional
-/// rules without negligible corners, a cubature of degree 3 or 5 (Stroud) for the small
-/// directions, or scrambled Sobol' points, whichever takes fewest nodes. Empty if all need more
-/// than `most`.
+/// rules without negligible corners, or a cubature of degree 3 or 5 (Stroud) for the small
+/// directions, whichever takes fewest nodes. Empty if all need more than `most`.
 NodeSet score_nodes(const Vector& scales, double digits, std::int64_t most);
 
 }  // namespace headflow::factorised

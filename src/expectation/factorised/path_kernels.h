@@ -1,0 +1,37 @@
+#pragma once
+
+// The inner loops of token_path.cc, on groups of 8 nodes, one in each lane. Arrays written [a][b]
+// hold a*b groups. Where a tangent may go with a quantity its pointer may be null.
+
+#include <cstdint>
+
+#include "core/lanes.h"
+
+namespace headflow::factorised {
+
+/// Scores of a token, [heads][groups], without the biases, which are `shift`, one number a head.
+struct PathScores {
+  int heads, groups;
+  double sign;  ///< the scores are sign * chi + shift
+  const double *chi, *tangent;
+  const double *shift, *shift_tangent;
+};
+
+/// t = log sum_h e^(chi_h + shift_h) of every node.
+void path_weights(const PathScores& scores, double* t, double* t_tangent);
+
+/// Spreads numbers t over the cells of a histogram (weight_laws.h) that begins with cell `first`.
+void path_spread(int groups, const double* t, const double* t_tangent, std::int64_t first,
+                 double* mass, double* mass_tangent);
+
+/// bar = scale * slope(t), by coefficients of polynomials on cells from `first` on.
+void path_slopes(int groups, const double* t, const double* t_tangent, std::int64_t first,
+                 const double* coefficient, const double* coefficient_tangent, double scale,
+                 double* bar, double* bar_tangent);
+
+/// With p_h = e^(chi_h + shift_h - t) adds sign * bar p_h to g_h, [heads][groups], and bar p_h to
+/// sum, [heads], over nodes. With tangents it is those of bar p_h.
+void path_shares(const PathScores& scores, const double* t, const double* t_tangent,
+                 const double* bar, const double* bar_tangent, double* g, double* sum);
+
+}  // namespace headflow::factorised
