@@ -60,10 +60,18 @@ Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
   };
   // grad_R E = 2 S R with S a function of R R^T: at R = 0 the columns of R part from each other and
   // from all else, and are alike, so that one of them tells all.
+  Matrix whole;
+  const bool at_once = how == SecondDerivatives::best && engine.hessian(point, whole);
+  for (Eigen::Index i = 0; at_once && i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) {
+      raw(i, j) = whole(out.coordinates[static_cast<std::size_t>(i)],
+                        out.coordinates[static_cast<std::size_t>(j)]);
+    }
+  }
   const bool without_R = point.R.isZero(0.0) && engine.problem().trains("R");
   const Eigen::Index H = point.heads(), first_R = point.m.size();
   const Eigen::Index at_R = engine.problem().trains("m") ? first_R : 0;  // among the coordinates
-  for (Eigen::Index i = 0; i < n; ++i) {
+  for (Eigen::Index i = 0; !at_once && i < n; ++i) {
     if (without_R && i >= at_R && i < at_R + point.R.size()) {
       if ((i - at_R) % H != 0) continue;
       multiply(i);

@@ -42,7 +42,7 @@ inline constexpr ExitMeaning kExitMeanings[] = {
     {kSuccess, "done"},
     {kInternalError, "an internal error, or a drawing failed"},
     {kBadInput, "bad input or file"},
-    {kDiverged, "the flow diverged"},
+    {kDiverged, "the flow diverged, or no end was found"},
     {kNotAsExpected, "a statement is not as expected (verify)"},
     {kInterrupted, "interrupted; what there is was kept"}};
 

@@ -41,8 +41,9 @@ struct NdfCoefficients {
 class Bdf final : public Integrator {
  public:
   Bdf(const Field& field, const Vector& y0, double relative, double absolute,
-      const Context& context)
+      const Context& context, const FieldSlopes& slopes)
       : field_(field, relative, absolute),
+        slopes_(slopes),
         context_(context),
         differences_(Eigen::MatrixXd::Zero(y0.size(), kHighest + 3)),
         y_(y0),
@@ -151,8 +152,14 @@ class Bdf final : public Integrator {
 
   double implicit_part() const { return step_ / coefficients_.alpha[index(order_)]; }
 
-  /// The Jacobian, by differences; false if the field is not finite about y.
+  /// The Jacobian; false if the field is not finite about y.
   bool differentiate(const Vector& y) {
+    if (slopes_) {
+      jacobian_.resize(y.size(), y.size());
+      has_jacobian_ = slopes_(y.data(), jacobian_.data());
+      factorised_ = false;
+      return has_jacobian_;
+    }
     const double root = std::sqrt(std::numeric_limits<double>::epsilon());
     if (!field_.evaluate(y, velocity_)) return false;
     jacobian_.resize(y.size(), y.size());
@@ -240,6 +247,7 @@ class Bdf final : public Integrator {
 
   const NdfCoefficients coefficients_;
   ToleratedField field_;
+  FieldSlopes slopes_;
   Context context_;
   Stall stall_;
   Eigen::MatrixXd differences_;  ///< D_0 = y at time_, D_1, ...
@@ -258,8 +266,9 @@ class Bdf final : public Integrator {
 }  // namespace
 
 std::unique_ptr<Integrator> make_bdf(const Field& field, const Vector& y0, double relative,
-                                     double absolute, const Context& context) {
-  return std::make_unique<Bdf>(field, y0, relative, absolute, context);
+                                     double absolute, const Context& context,
+                                     const FieldSlopes& slopes) {
+  return std::make_unique<Bdf>(field, y0, relative, absolute, context, slopes);
 }
 
 }  // namespace headflow

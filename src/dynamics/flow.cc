@@ -85,12 +85,43 @@ class FlowField {
     return true;
   }
 
+  /// Second derivatives, if the engine has them all at once.
+  FieldSlopes slopes() {
+    if (kappa_ > 0 || half_step_ > 0 || !engine_.has_whole_hessian()) return {};
+    return [this](const double* y, double* columns) { return write_slopes(y, columns); };
+  }
+
   Engine& engine() { return engine_; }
   double last_loss() const { return evaluation_.loss; }
   std::int64_t evaluations() const { return evaluations_; }
   void count_evaluation() { ++evaluations_; }
 
  private:
+  bool write_slopes(const double* y, double* columns) {
+    const Point point = unpack(y);
+    const Eigen::Index n = point.size();
+    Matrix whole;
+    Eigen::Map<Eigen::MatrixXd> out(columns, n, n);
+    try {
+      const bool at_once = engine_.hessian(point, whole);
+      for (Eigen::Index j = 0; j < n; ++j) {
+        Point column = point;
+        if (at_once) {
+          column.unpack(Vector(whole.col(j)).data());
+        } else {  // the nodes are others meanwhile
+          Point direction = point;
+          direction.unpack(Vector(Vector::Unit(n, j)).data());
+          engine_.hessian_product(point, direction, column);
+        }
+        engine_.problem().freeze(column);
+        out.col(j) = -column.packed();
+      }
+    } catch (const NotFinite&) {
+      return false;
+    }
+    return true;
+  }
+
   Engine& engine_;
   double kappa_, learning_rate_, half_step_;
   Point point_, product_;
@@ -106,7 +137,7 @@ std::unique_ptr<Integrator> make_integrator(const FlowOptions& options, FlowFiel
     return make_explicit(field, y0, options.rtol, options.atol);
   }
   if (options.integrator == Scheme::implicit) {
-    return make_implicit(field, y0, options.rtol, options.atol, context);
+    return make_implicit(field, y0, options.rtol, options.atol, context, flow.slopes());
   }
   std::function<void(std::int64_t)> redraw;
   if (options.sampling == Sampling::redrawn) {

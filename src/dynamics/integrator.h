@@ -16,6 +16,8 @@ namespace headflow {
 
 /// Writes f(y); returns false if it is not finite.
 using Field = std::function<bool(const double* y, double* velocity)>;
+/// Writes df/dy, one column after the other; returns false if it is not finite.
+using FieldSlopes = std::function<bool(const double* y, double* columns)>;
 
 class Integrator {
  public:
@@ -45,10 +47,12 @@ std::unique_ptr<Integrator> make_explicit(const Field& field, const Vector& y0, 
                                           double absolute);
 
 /// Adaptive implicit BDF of order 1 to 5 (CVODE of SUNDIALS, or portable.h), Newton with a dense
-/// difference Jacobian: for runs to stationarity, where the time scales are far apart. At most
-/// kMostUnknowns of them. `advance` throws Interrupted if the context says so.
+/// Jacobian, by `slopes` or, without, by differences: for runs to stationarity, where the time
+/// scales are far apart. At most kMostUnknowns of them. `advance` throws Interrupted if the context
+/// says so.
 std::unique_ptr<Integrator> make_implicit(const Field& field, const Vector& y0, double relative,
-                                          double absolute, const Context& context = {});
+                                          double absolute, const Context& context = {},
+                                          const FieldSlopes& slopes = {});
 
 /// Of a dense Jacobian or Hessian: 128 MB, and minutes to decompose it.
 inline constexpr Eigen::Index kMostUnknowns = 4096;

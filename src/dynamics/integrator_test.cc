@@ -253,8 +253,43 @@ TEST(Integrator, ExceptionsPassThrough) {
   }
   for (const auto& make : {make_implicit, make_bdf}) {
     std::atomic<int> asked = 0;
-    const auto integrator = make(rotation, kStart, 1e-6, 1e-8, testing::stopped_after(asked, 1));
+    const auto integrator =
+        make(rotation, kStart, 1e-6, 1e-8, testing::stopped_after(asked, 1), {});
     EXPECT_THROW(integrator->advance(), Interrupted);
+  }
+}
+
+// A stiff linear field: with its matrix there are no differences, and the same solution.
+TEST(Integrators, TakeTheSlopesThatTheyAreGiven) {
+  const Matrix A{{-1000.0, 1.0, 0.0}, {0.5, -3.0, 0.2}, {0.0, 0.1, -0.01}};
+  const Vector start = Vector::Constant(3, 1.0);
+  for (const auto& make : {make_implicit, make_bdf}) {
+    int evaluations = 0, slopes = 0;
+    const Field field = [&](const double* y, double* velocity) {
+      ++evaluations;
+      Eigen::Map<Vector>(velocity, 3) = A * Eigen::Map<const Vector>(y, 3);
+      return true;
+    };
+    const FieldSlopes matrix = [&](const double*, double* columns) {
+      ++slopes;
+      Eigen::Map<Eigen::MatrixXd>(columns, 3, 3) = A;
+      return true;
+    };
+    const auto run = [&](const FieldSlopes& given) {
+      evaluations = 0;
+      const auto integrator = make(field, start, 1e-7, 1e-9, {}, given);
+      while (integrator->time() < 10) EXPECT_TRUE(integrator->advance());
+      Vector out(3);
+      integrator->state(10, out.data());
+      return out;
+    };
+    const Vector plain = run({});
+    const int by_differences = evaluations;
+    EXPECT_EQ(slopes, 0);
+    EXPECT_TRUE(run(matrix).isApprox(plain, 1e-5));
+    EXPECT_GT(slopes, 0);
+    EXPECT_LT(evaluations, by_differences - 3);
+    EXPECT_THROW(run([](const double*, double*) -> bool { throw Interrupted(); }), Interrupted);
   }
 }
 

@@ -8,8 +8,9 @@ std::unique_ptr<Integrator> make_explicit(const Field& field, const Vector& y0, 
 }
 
 std::unique_ptr<Integrator> make_implicit(const Field& field, const Vector& y0, double relative,
-                                          double absolute, const Context& context) {
-  return make_bdf(field, y0, relative, absolute, context);
+                                          double absolute, const Context& context,
+                                          const FieldSlopes& slopes) {
+  return make_bdf(field, y0, relative, absolute, context, slopes);
 }
 
 }  // namespace headflow

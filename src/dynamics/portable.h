@@ -17,6 +17,7 @@ std::unique_ptr<Integrator> make_dormand_prince(const Field& field, const Vector
 /// CVODE takes, where Odeint's Rosenbrock method, which wants a Jacobian a step, takes up to 25
 /// times as many (and its linear algebra is no C++20).
 std::unique_ptr<Integrator> make_bdf(const Field& field, const Vector& y0, double relative,
-                                     double absolute, const Context& context = {});
+                                     double absolute, const Context& context = {},
+                                     const FieldSlopes& slopes = {});
 
 }  // namespace headflow

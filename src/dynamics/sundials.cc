@@ -117,8 +117,9 @@ class Explicit final : public SundialsIntegrator {
 class Implicit final : public SundialsIntegrator {
  public:
   Implicit(const Field& field, const Vector& y0, double relative, double absolute,
-           const Context& context)
+           const Context& context, const FieldSlopes& slopes)
       : SundialsIntegrator(field, y0),
+        slopes_(slopes),
         observed_(context),
         memory_(CVodeCreate(CV_BDF, context_)),
         jacobian_(SUNDenseMatrix(size_, size_, context_)),
@@ -142,6 +143,7 @@ class Implicit final : public SundialsIntegrator {
     require(CVodeSStolerances(memory_, relative, absolute), "tolerances");
     require(CVodeSetMaxNumSteps(memory_, kMostInternalSteps), "number of steps");
     require(CVodeSetLinearSolver(memory_, solver_, jacobian_), "linear solver");
+    if (slopes_) require(CVodeSetJacFn(memory_, jacobian), "Jacobian");
     require(CVodeSetErrFile(memory_, nullptr), "error file");
   }
   ~Implicit() override {
@@ -166,6 +168,16 @@ class Implicit final : public SundialsIntegrator {
   bool dense_output(double time, int k) const override {
     return CVodeGetDky(memory_, time, k, scratch_.get()) >= 0;
   }
+  static int jacobian(double /*time*/, N_Vector y, N_Vector /*velocity*/, SUNMatrix out, void* self,
+                      N_Vector /*a*/, N_Vector /*b*/, N_Vector /*c*/) {
+    auto* integrator = static_cast<Implicit*>(static_cast<SundialsIntegrator*>(self));
+    try {
+      return integrator->slopes_(N_VGetArrayPointer(y), SM_DATA_D(out)) ? 0 : 1;
+    } catch (...) {
+      integrator->thrown_ = std::current_exception();
+      return -1;
+    }
+  }
   int set_up(SUNMatrix matrix) {
     switch (factorise(static_cast<std::size_t>(size_), SM_COLS_D(matrix), pivots_, observed_)) {
       case LuOutcome::done: return SUNLS_SUCCESS;
@@ -175,6 +187,7 @@ class Implicit final : public SundialsIntegrator {
     return SUNLS_PACKAGE_FAIL_UNREC;
   }
 
+  FieldSlopes slopes_;
   Context observed_;
   std::vector<std::size_t> pivots_;
   void* memory_;
@@ -190,8 +203,9 @@ std::unique_ptr<Integrator> make_explicit(const Field& field, const Vector& y0, 
 }
 
 std::unique_ptr<Integrator> make_implicit(const Field& field, const Vector& y0, double relative,
-                                          double absolute, const Context& context) {
-  return std::make_unique<Implicit>(field, y0, relative, absolute, context);
+                                          double absolute, const Context& context,
+                                          const FieldSlopes& slopes) {
+  return std::make_unique<Implicit>(field, y0, relative, absolute, context, slopes);
 }
 
 }  // namespace headflow

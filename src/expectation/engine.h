@@ -108,6 +108,11 @@ class Engine {
   /// Hessian of the loss times a direction, at a point, with the nodes of `evaluate`. Here by
   /// differences of the gradient, good to about 1e-9; an engine may do better.
   virtual void hessian_product(const Point& point, const Point& direction, Point& out);
+  /// The whole Hessian, in the order of Point::packed, if there is a faster way than products with
+  /// all directions; false if there is none.
+  virtual bool hessian(const Point& /*point*/, Matrix& /*out*/) { return false; }
+  /// True if there is, with the nodes as they are.
+  virtual bool has_whole_hessian() const { return false; }
   /// True if exact products cost no more than differences of gradients.
   virtual bool has_cheap_products() const { return false; }
   /// True if its cost may grow by orders of magnitude as a point moves.

@@ -37,6 +37,7 @@ void check_uniform(const Problem& problem, const Point& origin, HessianAt at) {
 /// The point that hessian.at names.
 Point named_point(const Config& config, const Problem& problem, const Context& context) {
   const HessianAt at = config.hessian.at;
+  check_start_was_read(config);
   if (at == HessianAt::point) return config.point.make(problem);
   // Of [point], only the blocks count: where heads are equal, or what they start from.
   PointOptions only_blocks;

@@ -56,12 +56,15 @@ void EndOptions::check() const {
   }
 }
 
+void check_start_was_read(const Config& config) {
+  if (config.flow.init_from.empty()) return;
+  throw OptionError("flow.init_from", in_quotes(config.flow.init_from),
+                    "is still to be read: take_recorded_start does that");
+}
+
 Point flow_start(const Config& config, const Problem& problem) {
   const FlowOptions& flow = config.flow;
-  if (!flow.init_from.empty()) {
-    throw OptionError("flow.init_from", in_quotes(flow.init_from),
-                      "is still to be read: take_recorded_start does that");
-  }
+  check_start_was_read(config);
   Point start =
       flow.init == FlowInit::noise ? PointOptions().make(problem) : config.point.make(problem);
   if (flow.noise() > 0) start = noisy(std::move(start), flow.noise(), config.run.seed);

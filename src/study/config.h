@@ -104,6 +104,8 @@ struct Config {
 /// Start of the flow, by flow.init, init_noise and init_<block>. A start from a file must have been
 /// taken already (io/recorded_start.h). Throws OptionError.
 Point flow_start(const Config& config, const Problem& problem);
+/// Throws OptionError if one has not.
+void check_start_was_read(const Config& config);
 
 /// Starts of SGD, one for each run, by sgd.init; the problem without overlaps p. Throws
 /// OptionError.

@@ -89,6 +89,7 @@ TEST(Dataset, ComputationsRefuseWhatTheyWouldIgnore) {
   config.problem.prior_parameters["nu"] = testing::row({2.0});
   config.flow.init_from = "run.nc";
   EXPECT_THROW(compute_flow(config), OptionError);
+  EXPECT_THROW(compute_hessian(config), OptionError);
   config.flow.init_from.clear();
   EXPECT_THROW(from_name<Measure>("sweep.measure", "endd"), OptionError);
   EXPECT_THROW(measure_task(config, {Measure::bayes, Measure::bayes}, {}), Error);

@@ -296,10 +296,11 @@ void add_flow(Table& t) {
                 "at the start, one number or all: " + help + ")");
   }
   t.add("flow", "init_from", HEADFLOW_FIELD(flow, init_from),
-        "start where a recorded run was: a result file of flow, sgd or compare")
+        "start where a recorded run was: a result file of flow, sgd, compare, "
+        "fixed-point or minima")
       .files = "*.nc";
   t.add("flow", "init_run", HEADFLOW_FIELD(flow, init_run),
-        "number of the run in that file, from 1");
+        "number of the run, or of the minimum, in that file, from 1");
   Key& time =
       t.add("flow", "init_time", HEADFLOW_FIELD(flow, init_time),
             "time in that file: first, last, or a number (the nearest recorded time is taken)");

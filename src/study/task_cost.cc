@@ -15,11 +15,11 @@ constexpr double kFactorised = 4e-5;        // a pair of heads, F = 2, tolerance
 constexpr double kJoint = 1.2e-5;           // B-softmax: times 3^H
 constexpr double kAdaptiveSteps = 300;      // evaluations of an adaptive flow to 10^4
 
-struct Sizes {
+struct TaskSizes {
   double H, F, L;
 };
 
-Sizes sizes_of(const Config& c) {
+TaskSizes sizes_of(const Config& c) {
   return {static_cast<double>(c.problem.heads), static_cast<double>(c.problem.features),
           static_cast<double>(c.problem.tokens)};
 }

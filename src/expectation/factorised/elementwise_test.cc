@@ -6,6 +6,7 @@
 
 #include "expectation/factorised/factorised.h"
 #include "expectation/qmc.h"
+#include "model/elementwise_activation.h"
 #include "support/problems.h"
 #include "support/random_problems.h"
 
@@ -88,6 +89,29 @@ TEST(Elementwise, ClosedFormAtTheOrigin) {
   EXPECT_NEAR(e.grad["v"][0], slope * a / 1.3, 1e-13);
   EXPECT_NEAR(e.grad["b"][0], slope * a * (1 - a / 1.3) / 2, 1e-13);
   EXPECT_EQ(problem.start_point()["b"][0], -std::log(7.0));
+}
+
+struct Ramp {
+  template <class S>
+  S operator()(const S& chi, const S* /*p*/) const {
+    return value_of(chi) > 0 ? chi : S(0.0);
+  }
+};
+
+class Ramps : public ElementwiseActivation<Ramp> {
+ public:
+  std::string_view name() const override { return "ramp"; }
+  std::string_view formula() const override { return "max(chi_hl, 0)"; }
+  bool smooth() const override { return false; }
+};
+
+// Price's theorem would leave the kink out of the gradient, and a finer rule, too.
+TEST(Elementwise, KinksAreForSamples) {
+  const std::vector<MixtureComponent> normal = {{1.0, Vector::Zero(2), Matrix::Identity(2, 2)}};
+  const Problem problem(std::make_shared<Ramps>(), std::make_shared<GaussianMixture>(normal), {});
+  EXPECT_NE(Factorised::why_not(problem).find("kinks"), std::string::npos);
+  EXPECT_THROW(Factorised(problem, {}), OptionError);
+  EXPECT_EQ(make_engine(problem, {.tolerance = 1e-2})->sampled(), true);
 }
 
 }  // namespace

@@ -101,6 +101,9 @@ std::string Factorised::why_not(const Problem& problem) {
   if (std::holds_alternative<std::monostate>(activation.factorisation())) {
     return fmt::format("the activation {} does not factorise over tokens", activation.name());
   }
+  if (!activation.smooth()) {  // its second derivatives, which Price's theorem takes
+    return fmt::format("the activation {} has kinks", activation.name());
+  }
   if (!problem.prior().mixture()) {
     return "the prior is no mixture of Gaussians and atoms";
   }
@@ -344,6 +347,15 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
   out.grad_error.R.setConstant(each);
   out.grad_error.blocks.values().setConstant(each);
   check_finite(out);
+}
+
+bool Factorised::hessian(const Point& point, Matrix& out) {
+  ensure_adapted(point);
+  if (!nodes_->hessian(parameters(point), out)) return false;
+  if (!out.allFinite()) {
+    throw NotFinite("the Hessian is not finite at this point: numbers overflow");
+  }
+  return true;
 }
 
 void Factorised::hessian_product(const Point& point, const Point& direction, Point& out) {

@@ -45,6 +45,8 @@ class Factorised final : public Engine {
   bool follow(const Point& point) override;
   /// By automatic differentiation of the gradient.
   void hessian_product(const Point& point, const Point& direction, Point& out) override;
+  bool hessian(const Point& point, Matrix& out) override;
+  bool has_whole_hessian() const override { return nodes_ && nodes_->has_whole_hessian(); }
   bool has_cheap_products() const override { return joint_; }
   bool cost_may_explode() const override { return joint_; }
 

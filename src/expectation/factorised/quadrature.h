@@ -63,6 +63,9 @@ class Quadrature {
   /// With tangents; of the gradient those matter only.
   virtual void evaluate(const Parameters<Dual>& point, LossAndGradient<Dual>& out) = 0;
   virtual bool has_tangents() const { return true; }
+  /// All second derivatives at once, in the order m, R, blocks; false if it cannot.
+  virtual bool hessian(const Parameters<double>& /*point*/, Matrix& /*out*/) { return false; }
+  virtual bool has_whole_hessian() const { return false; }
   virtual double unseen_variance(const Parameters<double>& /*point*/) const { return 0; }
   virtual std::int64_t nodes() const = 0;
 };

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/index.h"
 #include "core/lane_products.h"
+#include "expectation/factorised/path_hessian.h"
 #include "expectation/factorised/path_kernels.h"
 #include "expectation/factorised/weight_laws.h"
 #include "expectation/sobol.h"
@@ -18,7 +19,8 @@ namespace {
 constexpr int kPathChunk = 16;            // groups of 8 nodes whose scores stay in L1
 constexpr double kMostPathBytes = 165e6;  // nodes and the numbers t of them
 constexpr int kMostLog2 = 24;             // digits of the sequence
-constexpr double kMostCells = 1 << 16;    // of a histogram
+constexpr std::size_t kHessianParts = 8;
+constexpr double kMostCells = 1 << 16;  // of a histogram
 
 /// Components with the same covariance of z.
 struct PathGroup {
@@ -109,6 +111,16 @@ class TokenPath final : public Quadrature {
     put(
         grad, point.blocks.size(), [](double x) { return Dual(0, x); }, out);
   }
+
+  bool hessian(const Parameters<double>& point, Matrix& out) override {
+    Plain grad;
+    const Plain value = plain(point, problem_.roles.bias, plain_value);
+    run(value, nullptr, grad);
+    out = in_order(curvature(value), point);
+    return true;
+  }
+
+  bool has_whole_hessian() const override { return true; }
 
   std::int64_t nodes() const override {
     return 2 * kLanes * groups_of_nodes_ * problem_.signal->count() * (problem_.H + 8);
@@ -251,28 +263,127 @@ class TokenPath final : public Quadrature {
         });
   }
 
+  /// What scores of a component are linear in, as a function of zeta: the rows of m, R and 1; the
+  /// last column does not change its sign with zeta.
+  Matrix carriers(const PathGroup& group, int component) const {
+    const Eigen::Index F = group.root.rows(), d = nodes_->dimensions();
+    Matrix out = Matrix::Zero(d + 1, d + 1);
+    out.topLeftCorner(F, d) = group.root * group.turn.topRows(F);
+    out.block(F, 0, d - F, d) = group.turn.bottomRows(d - F);
+    out.col(d).head(F) = problem_.signal->mean[at(component)];
+    out(d, d) = 1;
+    return out;
+  }
+
+  /// After `run` at the same point.
+  Matrix curvature(const Plain& value) {
+    const int H = problem_.H, d = nodes_->dimensions(), C = problem_.signal->count();
+    const Scores scores = scores_at(value, nullptr);
+    std::vector<Matrix> carrier(at(C)), linear(at(C));
+    for (const PathGroup& group : groups_) {
+      for (int c = group.first; c < group.first + group.count; ++c) {
+        carrier[at(c)] = carriers(group, c);
+        linear[at(c)] = carrier[at(c)].leftCols(d);
+      }
+    }
+    // Some large parts, as each has a matrix for every cell.
+    const std::size_t parts = std::min<std::size_t>(kHessianParts, blocks_.size());
+    std::vector<std::unique_ptr<PathHessian>> sums(parts);
+    problem_.workers->for_each_block(parts, [&](std::size_t part, int worker) {
+      Scratch& s = scratch_[at(worker)];
+      PathHessian sum(H, d + 1, law_);
+      const AlignedVector ones(at(kPathChunk * kLanes), 1.0);
+      AlignedVector x, none(at(H * kLanes));
+      std::vector<double> still[2];
+      for (int token = 0; token < 2; ++token) {
+        still[token].assign(loss_.slopes(token).coefficient.size(), 0.0);
+      }
+      s.g.resize(at(H * kPathChunk * kLanes));
+      s.bar.resize(at(kPathChunk * kLanes));
+      s.bar_tangent.resize(s.bar.size());
+      for (std::size_t b = part; b < blocks_.size(); b += parts) {
+        problem_.workers->check_go_on();
+        const Block& block = blocks_[b];
+        for_each_chunk(
+            block, scores, s, [&](std::size_t k, std::int64_t from, int count, const float* zeta) {
+              for (int c = groups_[k].first; c < groups_[k].first + groups_[k].count; ++c) {
+                const Slopes& slopes = loss_.slopes(c > 0);
+                const double weight = problem_.signal->weight[at(c)] * node_weight();
+                for (int sign = 0; sign < 2; ++sign) {
+                  const double* t = block.t.data() + place(block, c, sign, from);
+                  path_slopes(count, t, ones.data(), slopes.first, slopes.coefficient.data(),
+                              still[c > 0].data(), weight, s.bar.data(), s.bar_tangent.data());
+                  std::fill(s.g.begin(), s.g.end(), 0.0);
+                  PathScores here = scores_of(scores, c, sign, count, s);
+                  path_shares(here, t, nullptr, ones.data(), nullptr, s.g.data(), none.data());
+                  if (sign == 1) {
+                    for (double& p : s.g) p = -p;
+                  }
+                  x.resize(at((d + 1) * count * kLanes));
+                  lane_scores(linear[at(c)].data(), d, d + 1, d, zeta, count, 0, x.data());
+                  for (int j = 0; j <= d; ++j) {
+                    for (int i = 0; i < count * kLanes; ++i) {
+                      double& one = x[at(j * count * kLanes + i)];
+                      one = here.sign * one + carrier[at(c)](j, d);
+                    }
+                  }
+                  sum.add({count, c > 0, weight, s.g.data(), x.data(), t, s.bar.data(),
+                           s.bar_tangent.data()});
+                }
+              }
+            });
+      }
+      sums[part] = std::make_unique<PathHessian>(std::move(sum));
+    });
+    for (std::size_t part = 1; part < parts; ++part) sums[0]->add(*sums[part]);
+    return sums[0]->finish(loss_);
+  }
+
+  /// From [head](row of m, row of R, bias) to m, R, blocks.
+  Matrix in_order(const Matrix& by_head, const Parameters<double>& point) const {
+    const int H = point.H, F = point.F, numbers = F + H + 1;
+    const auto size =
+        static_cast<Eigen::Index>(point.m.size() + point.R.size() + point.blocks.size());
+    std::vector<Eigen::Index> to;
+    for (int h = 0; h < H; ++h) {
+      for (int f = 0; f < F; ++f) to.push_back(h * F + f);
+      for (int k = 0; k < H; ++k) to.push_back(H * F + h * H + k);
+      to.push_back(H * F + H * H + problem_.roles.bias + h);
+    }
+    Matrix out = Matrix::Zero(size, size);
+    for (int i = 0; i < H * numbers; ++i) {
+      for (int j = 0; j < H * numbers; ++j) out(to[at(i)], to[at(j)]) = by_head(i, j);
+    }
+    return out;
+  }
+
+  Scores scores_at(const Plain& value, const Plain* tangent) const {
+    const SignalComponents& signal = *problem_.signal;
+    Scores out{{}, {}, shifts(signal, value, common_), {}, tangent != nullptr};
+    for (const PathGroup& group : groups_) out.A.push_back(score_matrix(group, value));
+    if (!tangent) return out;
+    out.shift_tangent = shifts(signal, *tangent, 0);
+    for (const PathGroup& group : groups_) out.tangent.push_back(score_matrix(group, *tangent));
+    return out;
+  }
+
   double node_weight() const { return 0.5 / static_cast<double>(groups_of_nodes_ * kLanes); }
 
   void run(const Plain& value, const Plain* tangent, Plain& grad) {
     const SignalComponents& signal = *problem_.signal;
     zeta_ = nodes_->first(log2_nodes_);
-    Scores scores{{}, {}, shifts(signal, value, common_), {}, tangent != nullptr};
-    for (const PathGroup& group : groups_) scores.A.push_back(score_matrix(group, value));
-    if (tangent) {
-      scores.shift_tangent = shifts(signal, *tangent, 0);
-      for (const PathGroup& group : groups_)
-        scores.tangent.push_back(score_matrix(group, *tangent));
-    }
+    const Scores scores = scores_at(value, tangent);
     for_each_block([&](Block& block, Scratch& s) { weigh(block, scores, s); });
-    Histogram law[2], moved[2];
+    Histogram moved[2];
+    law_[0] = law_[1] = {};
     for (const Block& block : blocks_) {
       for (int c = 0; c < signal.count(); ++c) {
         const double weight = signal.weight[at(c)] * node_weight();
-        law[c > 0].add(block.law[at(c)], weight);
+        law_[c > 0].add(block.law[at(c)], weight);
         if (tangent) moved[c > 0].add(block.law_tangent[at(c)], weight);
       }
     }
-    loss_.evaluate(law, tangent ? moved : nullptr);
+    loss_.evaluate(law_, tangent ? moved : nullptr);
     for_each_block([&](Block& block, Scratch& s) { look_back(block, scores, s); });
 
     const int H = problem_.H, d = nodes_->dimensions();
@@ -311,6 +422,7 @@ class TokenPath final : public Quadrature {
   std::vector<PathGroup> groups_;
   std::vector<Block> blocks_;
   std::vector<Scratch> scratch_;
+  Histogram law_[2];
   WeightLoss loss_;
 };
 

@@ -142,6 +142,13 @@ TEST(TokenPath, DerivativesAreThoseOfTheDiscreteLoss) {
       each(copy, [&](double& y, std::size_t) { d.push_back(y); });
       each(here.grad, [&](double& g, std::size_t i) { along += g * d[i]; });
       EXPECT_NEAR(along, tangent.loss.tangent, 1e-10) << prior << " " << scale;
+      Matrix all;
+      ASSERT_TRUE(nodes->hessian(at, all));
+      const Vector product = all * Eigen::Map<const Vector>(d.data(), all.cols());
+      each(tangent.grad, [&](Dual& g, std::size_t i) {
+        EXPECT_NEAR(g.tangent, product[static_cast<Eigen::Index>(i)], 1e-9) << prior << " " << i;
+      });
+      EXPECT_LT((all - all.transpose()).cwiseAbs().maxCoeff(), 1e-12);
       std::vector<double> a, b, c;
       each(lower.grad, [&](double& g, std::size_t) { a.push_back(g); });
       each(low.grad, [&](double& g, std::size_t) { b.push_back(g); });

@@ -176,6 +176,12 @@ void WeightLoss::evaluate(const Histogram* law, const Histogram* tangent) {
     moments(grid, law[token], s[token]);
     if (tangent) moments(grid, tangent[token], ds[token]);
   }
+  first_u_ = grid.first;
+  count_u_ = grid.count;
+  for (int token = 0; token < 2; ++token) {
+    moments_[token] = s[token];
+    first_cell_[token] = law[token].first;
+  }
   const std::vector<Dual> ordinary = with_tangent(s[0], ds[0]),
                           relevant = with_tangent(s[1], ds[1]);
   const Dual *s0 = ordinary.data(), *s1 = s0 + n, *s2 = s1 + n;
@@ -211,6 +217,59 @@ void WeightLoss::evaluate(const Histogram* law, const Histogram* tangent) {
     pull_back(grid, bar[token], law[token].first, cells, slopes_[token]);
     if (tangent) pull_back(grid, dbar[token], law[token].first, cells, tangent_slopes_[token]);
   }
+}
+
+Matrix WeightLoss::curvature(const Matrix* mass_slopes) const {
+  const double L = tokens_, W = kStride * kCell;
+  const Grid grid{first_u_, count_u_};
+  const auto n = static_cast<std::size_t>(grid.count);
+  const Tables& table = tables();
+  const auto size = static_cast<std::int64_t>(table.all[0].size());
+  // d s_k(u), [u][number].
+  Matrix slope[2][3];
+  for (int token = 0; token < 2; ++token) {
+    const Matrix& rows = mass_slopes[token];
+    Matrix before(rows.rows() + 1, rows.cols());  // sums over the cells before
+    before.row(0).setZero();
+    for (Eigen::Index g = 0; g < rows.rows(); ++g) before.row(g + 1) = before.row(g) + rows.row(g);
+    for (int k = 0; k < 3; ++k) slope[token][k] = Matrix::Zero(grid.count, rows.cols());
+    for (std::int64_t j = 0; j < grid.count; ++j) {
+      const std::int64_t offset = grid.cell(j) + first_cell_[token] - kLeft;
+      const std::int64_t low = std::clamp<std::int64_t>(-offset, 0, rows.rows());
+      const std::int64_t high = std::clamp<std::int64_t>(size - offset, 0, rows.rows());
+      slope[token][0].row(j) = before.row(low);
+      if (low >= high) continue;
+      for (int k = 0; k < 3; ++k) {
+        const Eigen::Map<const Eigen::RowVectorXd> from(table.all[k].data() + (offset + low),
+                                                        high - low);
+        slope[token][k].row(j).noalias() += from * rows.middleRows(low, high - low);
+      }
+    }
+  }
+  const double *s0 = moments_[0].data(), *s2 = s0 + 2 * n;
+  const double *r0 = moments_[1].data(), *r1 = r0 + n, *r2 = r1 + n;
+  // E'' is the sum over u of these, and their transposes.
+  Vector ss(grid.count), s_s2(grid.count), s_r0(grid.count), s_r1(grid.count), s2_r0(grid.count);
+  const auto power = [](double x, double n_th) { return n_th < 0 ? 0.0 : std::pow(x, n_th); };
+  for (std::int64_t j = 0; j < grid.count; ++j) {
+    const std::size_t u = at(j);
+    const double x = std::max(s0[u], 0.0), own = r2[u] - 2 * r1[u];
+    const double x2 = (L - 1) * W * power(x, L - 2), x3 = (L - 1) * (L - 2) * W * power(x, L - 3),
+                 x4 = (L - 1) * (L - 2) * (L - 3) * W * power(x, L - 4);
+    ss[j] = 0.5 * (x3 * own + x4 * s2[u] * r0[u]);
+    s_s2[j] = x3 * r0[u];
+    s_r0[j] = x3 * s2[u];
+    s_r1[j] = -2 * x2;
+    s2_r0[j] = x2;
+  }
+  const Matrix& S0 = slope[0][0];
+  Matrix with = ss.asDiagonal() * S0;
+  with += s_s2.asDiagonal() * slope[0][2];
+  with += s_r0.asDiagonal() * slope[1][0];
+  with += s_r1.asDiagonal() * (slope[1][1] - 0.5 * slope[1][2]);
+  Matrix out = S0.transpose() * with;
+  out += slope[0][2].transpose() * (s2_r0.asDiagonal() * slope[1][0]);
+  return out + out.transpose().eval();
 }
 
 }  // namespace headflow::factorised

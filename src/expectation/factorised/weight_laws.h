@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/dual.h"
+#include "core/matrix.h"
 
 namespace headflow::factorised {
 
@@ -58,8 +59,16 @@ class WeightLoss {
   const Slopes& slopes(int token) const { return slopes_[token]; }
   const Slopes& tangent_slopes(int token) const { return tangent_slopes_[token]; }
 
+  /// (d mass)^T E'' (d mass): second derivatives through the histograms of the last evaluation, for
+  /// the columns of d mass, [cell][number] of each token.
+  Matrix curvature(const Matrix* mass_slopes) const;
+
  private:
   int tokens_;
+  /// Points u = j of some cells each, from the first on.
+  std::int64_t first_u_ = 0, count_u_ = 0;
+  std::int64_t first_cell_[2] = {0, 0};
+  std::vector<double> moments_[2];  // s_k(u), [k][u]
   Dual loss_;
   double defect_ = 0;
   Slopes slopes_[2], tangent_slopes_[2];
