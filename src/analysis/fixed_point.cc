@@ -59,6 +59,11 @@ void look(Engine& engine, Place& place) {
       engine.has_cheap_products() ? SecondDerivatives::best : SecondDerivatives::differences);
   place.symmetries =
       symmetry_directions(engine.problem(), place.point, place.curvature.coordinates);
+  if (place.curvature.change.size() > 0) {
+    place.zero = std::max(2 * place.curvature.error_near_zero(),
+                          1e-9 * place.curvature.eigenvalues.cwiseAbs().maxCoeff());
+    return;
+  }
   double error = engine.tolerance();
   // Where the tolerance is out of reach: the error that there is.
   if (error > 0) error = std::max(error, 0.01 * place.e.grad_error.m.maxCoeff());
@@ -213,7 +218,9 @@ class Search {
       const FlowOutcome outcome = follow(*rough, options_.longest_time - out_.time, gradient);
       if (outcome == FlowOutcome::interrupted) {
         if (!too_costly_) return std::move(out_);
-        rough = make(tolerance = tolerance_ = std::min(10 * tolerance_, kLoosest));
+        // Quasi-random nodes cost more with every digit, and few of them show the way.
+        tolerance_ = rough->has_whole_hessian() ? kLoosest : std::min(10 * tolerance_, kLoosest);
+        rough = make(tolerance = tolerance_);
         continue;
       }
       if (outcome == FlowOutcome::diverged) ++failures;

@@ -19,6 +19,23 @@ Point Hessian::mode(Eigen::Index k) const {
   return out;
 }
 
+double Hessian::error_near_zero() const {
+  const double largest = SymmetricEigen(change).eigenvalues().cwiseAbs().maxCoeff();
+  double next = HUGE_VAL;  // the smallest of the others
+  std::vector<Eigen::Index> small;
+  for (Eigen::Index k = 0; k < eigenvalues.size(); ++k) {
+    if (std::abs(eigenvalues[k]) <= 2 * largest) {
+      small.push_back(k);
+    } else {
+      next = std::min(next, std::abs(eigenvalues[k]));
+    }
+  }
+  if (small.empty()) return largest;
+  const Matrix V = eigenvectors(Eigen::all, small);
+  const Matrix among = V.transpose() * change * V;
+  return SymmetricEigen(among).eigenvalues().cwiseAbs().maxCoeff() + largest * largest / next;
+}
+
 void check_second_derivatives(const Problem& problem) {
   if (problem.activation().smooth()) return;
   throw Error(
@@ -60,13 +77,11 @@ Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
   };
   // grad_R E = 2 S R with S a function of R R^T: at R = 0 the columns of R part from each other and
   // from all else, and are alike, so that one of them tells all.
-  Matrix whole;
-  const bool at_once = how == SecondDerivatives::best && engine.hessian(point, whole);
-  for (Eigen::Index i = 0; at_once && i < n; ++i) {
-    for (Eigen::Index j = 0; j < n; ++j) {
-      raw(i, j) = whole(out.coordinates[static_cast<std::size_t>(i)],
-                        out.coordinates[static_cast<std::size_t>(j)]);
-    }
+  Matrix whole, change;
+  const bool at_once = how == SecondDerivatives::best && engine.hessian(point, whole, &change);
+  if (at_once) {
+    raw = whole(out.coordinates, out.coordinates);
+    out.change = change(out.coordinates, out.coordinates);
   }
   const bool without_R = point.R.isZero(0.0) && engine.problem().trains("R");
   const Eigen::Index H = point.heads(), first_R = point.m.size();

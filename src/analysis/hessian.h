@@ -18,7 +18,12 @@ struct Hessian {
   std::vector<Eigen::Index> coordinates;  ///< positions in a packed Point that are trained
   double asymmetry = 0;                   ///< largest |H - H^T| before it was made symmetric
   Point shape;                            ///< a point of the problem
+  /// What a rougher rule would have changed, where the engine tells; else empty.
+  Matrix change;
 
+  /// How far eigenvalues near zero may be from where they are found, by `change`: to first order
+  /// among themselves, to second order through the others.
+  double error_near_zero() const;
   /// An eigenvector as a Point.
   Point mode(Eigen::Index k) const;
 };

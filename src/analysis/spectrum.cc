@@ -22,6 +22,7 @@ double error_of(Engine& engine, EngineOptions options, const Point& point, const
     engine.refresh(1);
     return std::max(h.asymmetry, difference(engine, point, h));
   }
+  if (h.change.size() > 0) return std::max(h.asymmetry, h.change.cwiseAbs().maxCoeff());
   options.tolerance = std::max(1e-12, 1e-2 * options.tolerance);
   const auto finer = make_engine(engine.problem(), options, {&point, false}, context);
   finer->adapt(point);
@@ -89,11 +90,14 @@ Spectrum spectrum(const Problem& problem, EngineOptions options, const Point& po
   out.error_kind = engine->sampled() ? ErrorKind::other_samples : ErrorKind::refinement;
   out.h = hessian(*engine, point);
   Evaluation e;
-  engine->evaluate(point, {.loss_error = false}, e);
+  engine->evaluate(point, {.gradient_error = true}, e);
   problem.freeze(e.grad);
   out.loss = e.loss;
   out.gradient_norm = e.grad.norm();
   out.error = error_of(*engine, options, point, out.h, context);
+  // Where the tolerance is out of reach a finer rule is none.
+  const double missed = e.grad_error.max();
+  if (!engine->sampled() && missed > options.tolerance) out.error = std::max(out.error, missed);
   if (!out.h.matrix.allFinite() || !std::isfinite(out.error) || !std::isfinite(out.loss)) {
     throw Error(
         "the Hessian is not finite here: the numbers of [problem] and [point] are too large for "

@@ -109,8 +109,11 @@ class Engine {
   /// differences of the gradient, good to about 1e-9; an engine may do better.
   virtual void hessian_product(const Point& point, const Point& direction, Point& out);
   /// The whole Hessian, in the order of Point::packed, if there is a faster way than products with
-  /// all directions; false if there is none.
-  virtual bool hessian(const Point& /*point*/, Matrix& /*out*/) { return false; }
+  /// all directions; false if there is none. `change`, if it is asked for, is what a rule with a
+  /// quarter of the nodes says less: the error, rather too large.
+  virtual bool hessian(const Point& /*point*/, Matrix& /*out*/, Matrix* /*change*/ = nullptr) {
+    return false;
+  }
   /// True if there is, with the nodes as they are.
   virtual bool has_whole_hessian() const { return false; }
   /// True if exact products cost no more than differences of gradients.

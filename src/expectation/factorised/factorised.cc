@@ -216,7 +216,7 @@ double Factorised::adapt_laws() {
   // too many nodes, the finest rules that do not are the best there is.
   double digits = std::log(1 / tolerance_) + 1.5;
   if (!plan_both(digits)) {
-    if (joint_ && !plan_both(kDigitsOfPath)) return HUGE_VAL;
+    if (joint_ && (digits <= kDigitsOfPath || !plan_both(kDigitsOfPath))) return HUGE_VAL;
     double low = joint_ ? kDigitsOfPath : kFewestDigits;
     if (!joint_ && !plan_both(low)) return HUGE_VAL;
     for (double high = digits; high - low > 1.0;) {
@@ -245,15 +245,18 @@ double Factorised::adapt_laws() {
   return error;
 }
 
+std::unique_ptr<Quadrature> Factorised::path(int log2_nodes) const {
+  return factorised::token_path(shape_, path_nodes_, here_, log2_nodes);
+}
+
 /// Quasi-random nodes, as many as the tolerance takes; the finer rule has four times as many.
 void Factorised::adapt_path(double error_by_laws) {
   using factorised::kFewestPathNodes;
   const int F = problem().F(), most = factorised::most_path_nodes(shape_, F) - kFinerPath;
   if (!path_nodes_) path_nodes_ = std::make_shared<factorised::TokenNodes>(F + problem().H());
-  const auto made = [&](int log2) { return token_path(shape_, path_nodes_, here_, log2); };
   for (int log2 = std::clamp(path_size_ - 1, kFewestPathNodes, most);;) {
     workers_.check_go_on();
-    std::unique_ptr<Quadrature> nodes = made(log2), finer = made(log2 + kFinerPath);
+    std::unique_ptr<Quadrature> nodes = path(log2), finer = path(log2 + kFinerPath);
     const Values best = values(*finer, true);
     const double error = kSafety * difference(values(*nodes, false), best) + kRounding;
     if (error <= tolerance_ || log2 == most || !std::isfinite(error)) {
@@ -349,9 +352,14 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
   check_finite(out);
 }
 
-bool Factorised::hessian(const Point& point, Matrix& out) {
+bool Factorised::hessian(const Point& point, Matrix& out, Matrix* change) {
   ensure_adapted(point);
-  if (!nodes_->hessian(parameters(point), out)) return false;
+  here_ = parameters(point);
+  if (!nodes_->hessian(here_, out)) return false;
+  if (change) {
+    path(path_size_ - kFinerPath)->hessian(here_, *change);
+    *change = out - *change;
+  }
   if (!out.allFinite()) {
     throw NotFinite("the Hessian is not finite at this point: numbers overflow");
   }

@@ -45,7 +45,7 @@ class Factorised final : public Engine {
   bool follow(const Point& point) override;
   /// By automatic differentiation of the gradient.
   void hessian_product(const Point& point, const Point& direction, Point& out) override;
-  bool hessian(const Point& point, Matrix& out) override;
+  bool hessian(const Point& point, Matrix& out, Matrix* change = nullptr) override;
   bool has_whole_hessian() const override { return nodes_ && nodes_->has_whole_hessian(); }
   bool has_cheap_products() const override { return joint_; }
   bool cost_may_explode() const override { return joint_; }
@@ -58,6 +58,7 @@ class Factorised final : public Engine {
   bool plan_both(double digits);
   double adapt_laws();
   void adapt_path(double error_by_laws);
+  std::unique_ptr<factorised::Quadrature> path(int log2_nodes) const;
   /// Leaves the defect in result_, if it is asked for.
   void run(factorised::Quadrature& quadrature, const factorised::Parameters<double>& point,
            bool with_defect, double& loss, Point& grad);

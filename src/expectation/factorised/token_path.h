@@ -44,7 +44,7 @@ class TokenNodes {
 
 /// The largest and the smallest number of nodes for a problem, as a logarithm.
 int most_path_nodes(const QuadratureProblem& problem, int features);
-inline constexpr int kFewestPathNodes = 8;
+inline constexpr int kFewestPathNodes = 9;
 
 /// Nodes for points near this one.
 std::unique_ptr<Quadrature> token_path(const QuadratureProblem& problem,
