@@ -13,6 +13,7 @@ constexpr double kSampleOfSgd = 5.5e-9;     // a coordinate of a token of a samp
 constexpr double kSampleOfEngine = 1.3e-9;  // a head at a token of a sample
 constexpr double kFactorised = 4e-5;        // a pair of heads, F = 2, tolerance 1e-4
 constexpr double kJoint = 1.2e-5;           // B-softmax: times 3^H
+constexpr double kPath = 1.5e-3;            // a head, tolerance 1e-4, at large scores
 constexpr double kAdaptiveSteps = 300;      // evaluations of an adaptive flow to 10^4
 
 struct TaskSizes {
@@ -37,8 +38,9 @@ double evaluation_seconds(const Config& c, bool second_moment) {
   const double digits = -std::log10(std::clamp(c.run.tolerance, 1e-12, 0.1));
   const double finer = std::pow(2.0, digits - 4);
   const Factorisation how = find_activation(c.problem.activation)->factorisation();
-  if (std::holds_alternative<JointlyNormalised>(how)) {  // an integral over H directions
-    return finer * kJoint * std::pow(3.0, std::min(H, 8.0));
+  if (std::holds_alternative<JointlyNormalised>(how)) {  // over H directions, or nodes of one token
+    return std::min(finer * kJoint * std::pow(3.0, std::min(H, 8.0)),
+                    kPath * H * std::pow(10.0, 1.6 * (digits - 4)));
   }
   return kFactorised * finer * H * H * F / 2;
 }

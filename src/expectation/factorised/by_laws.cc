@@ -37,6 +37,7 @@ class ByLaws final : public Quadrature {
   }
   bool has_tangents() const override { return quadrature_->has_tangents(); }
   double unseen_variance(const Parameters<double>& point) const override {
+    if (quadrature_->sees_all()) return 0;
     TokenLaws<double> laws;
     token_laws(signal_, point, laws);
     return quadrature_->unseen_variance(laws);

@@ -204,8 +204,6 @@ void Factorised::adapt(const Point& point) {
   spent_ = 0;
   factorised::token_laws(signal_, here_, adapted_laws_);
   adapted_blocks_ = here_.blocks;
-  nodes_.reset();
-  finer_.reset();
   const double error = adapt_laws();
   if (joint_ && error > tolerance_) adapt_path(error);
 }
@@ -260,7 +258,11 @@ void Factorised::adapt_path(double error_by_laws) {
     const Values best = values(*finer, true);
     const double error = kSafety * difference(values(*nodes, false), best) + kRounding;
     if (error <= tolerance_ || log2 == most || !std::isfinite(error)) {
-      if (!(error < error_by_laws)) return;
+      if (!(error < error_by_laws)) {
+        if (std::isfinite(error_by_laws)) return;
+        nodes.reset();  // what there was is for another point
+        finer.reset();
+      }
       path_size_ = log2;
       nodes_ = std::move(nodes);
       finer_ = std::move(finer);

@@ -321,6 +321,7 @@ class JointQuadrature final : public LawQuadrature {
     if (!dual_) dual_ = std::make_unique<Joint<Dual>>(problem_, plan_);
     dual_->evaluate(laws, blocks, out);
   }
+  bool sees_all() const override { return false; }
   double unseen_variance(const TokenLaws<double>& laws) const override {
     double most = 0;
     for (const CovarianceGroup& group : plan_.groups) {

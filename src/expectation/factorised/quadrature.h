@@ -39,6 +39,8 @@ class LawQuadrature {
   /// The largest variance of a score that the nodes do not see, because it has appeared in a
   /// direction that had none where they were placed. The loss errs by about as much.
   virtual double unseen_variance(const TokenLaws<double>& /*laws*/) const { return 0; }
+  /// False if there may be such a variance.
+  virtual bool sees_all() const { return true; }
   /// Values of integrands in one evaluation, tables included: what it costs.
   virtual std::int64_t nodes() const = 0;
 };
