@@ -57,7 +57,6 @@ TEST(FixedPoint, OfBayesSoftmaxIsTheBayesRisk) {
 
 // Three heads on two atoms: still the Bayes risk, and directions along which nothing changes.
 TEST(FixedPoint, WithMoreHeadsThanNeeded) {
-  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "minutes with sanitizers";
   const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 3, 2));
   const FixedPoint found =
       find_fixed_point(problem, one_thread(), initial_point(problem, 0.01, 1), {});

@@ -78,7 +78,6 @@ TEST(Minima, Interrupted) {
 // Two softmax heads on the flipping spike: one minimum, from everywhere, and the same bits for any
 // number of threads.
 TEST(Minima, OfTwoHeads) {
-  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "minutes with sanitizers";
   const Problem problem(testing::problem_options("softmax", "flipping", 4, 2, 2));
   MinimaOptions options;
   options.starts = 10;

@@ -101,9 +101,7 @@ TEST(SgdLaw, ReducedIsDirect) {
 // At D = 14 and one large step the parts beyond the basis matter: a chain with a mistake there is
 // rejected, the same chain without it is not (false alarm 1e-4).
 TEST(SgdLaw, MistakesAreNoticed) {
-  if (testing::effort() == testing::Effort::sanitized)
-    GTEST_SKIP() << "needs thousands of replicas";
-  const int count = testing::by_effort(0, 20000, 20000);
+  const int count = 20000;
   const Setting s{"b-softmax", "gaussian", 14, 5, 3, 1, 6, 15.0, 1};
   const Problem problem(testing::problem_options(s.activation, s.prior, s.L, s.H, s.F));
   const SgdState start = initial_state(problem, s.D, 3, 0);

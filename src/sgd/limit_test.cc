@@ -110,7 +110,6 @@ Mean mean_over_runs(const std::vector<std::vector<SgdRecord>>& recorded) {
 // 24 runs from one start, lr = 0.2, batch = D = 1000. False alarms: 12 numbers at 4 standard errors
 // of 24 runs, Student's t: 12 x 6e-4 = 0.7 %, for this seed none. Control: gradient flow.
 TEST(Limit, SgdIsCentredOnTheMapNotOnTheFlow) {
-  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "10^6 samples";
   const Problem problem(testing::problem_options("softmax-1", "flipping", 5, 2, 2));
   Point at = problem.start_point();  // b = 0, v = 1
   at.m << 0.5, 0.3, 0.4, -0.2;

@@ -251,6 +251,10 @@ std::unique_ptr<Quadrature> Factorised::path(int log2_nodes) const {
 void Factorised::adapt_path(double error_by_laws) {
   using factorised::kFewestPathNodes;
   const int F = problem().F(), most = factorised::most_path_nodes(shape_, F) - kFinerPath;
+  if (most < kFewestPathNodes) {  // a prior with very many components
+    if (std::isinf(error_by_laws)) nodes_.reset(), finer_.reset();
+    return;
+  }
   if (!path_nodes_) path_nodes_ = std::make_shared<factorised::TokenNodes>(F + problem().H());
   for (int log2 = std::clamp(path_size_ - 1, kFewestPathNodes, most);;) {
     workers_.check_go_on();

@@ -195,8 +195,6 @@ TEST(Factorised, CostDoesNotDependOnTokens) {
 }
 
 TEST(Factorised, SaysWhenTheToleranceIsOutOfReach) {
-  if (testing::effort() == testing::Effort::sanitized)
-    GTEST_SKIP() << "minutes with sanitizers, and the code of other tests";
   const Problem problem(testing::problem_options("b-softmax", "flipping", 5, 8, 3));
   Factorised engine = make(problem, 1e-9), loose = make(problem, 1e-4);
   const Point point = testing::random_point(problem, 4, 0.7);
@@ -238,8 +236,6 @@ TEST(Factorised, RejectsWhatItCannotDo) {
 }
 
 TEST(Auto, SaysWhenNothingMeetsTheTolerance) {
-  if (testing::effort() == testing::Effort::sanitized)
-    GTEST_SKIP() << "minutes with sanitizers, and the code of other tests";
   EngineOptions options;
   options.tolerance = 1e-9;
   const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 6, 2));

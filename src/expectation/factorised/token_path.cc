@@ -20,7 +20,8 @@ constexpr int kPathChunk = 16;            // groups of 8 nodes whose scores stay
 constexpr double kMostPathBytes = 165e6;  // nodes and the numbers t of them
 constexpr int kMostLog2 = 24;             // digits of the sequence
 constexpr std::size_t kHessianParts = 8;
-constexpr double kMostCells = 1 << 16;  // of a histogram
+constexpr double kMostHessian = 4e6;  // numbers of a part: second derivatives, slopes of all cells
+constexpr double kLargestScore = 1e7;
 
 /// Components with the same covariance of z.
 struct PathGroup {
@@ -116,6 +117,9 @@ class TokenPath final : public Quadrature {
     Plain grad;
     const Plain value = plain(point, problem_.roles.bias, plain_value);
     run(value, nullptr, grad);
+    const double n = problem_.H * (nodes_->dimensions() + 1.0);
+    const auto cells = static_cast<double>(law_[0].mass.size() + law_[1].mass.size());
+    if (n * (2 * n + cells) > kMostHessian) return false;
     out = in_order(curvature(value), point);
     return true;
   }
@@ -217,11 +221,7 @@ class TokenPath final : public Quadrature {
       const auto [low, high] = std::minmax_element(
           block.t.begin() + static_cast<std::ptrdiff_t>(i),
           block.t.begin() + static_cast<std::ptrdiff_t>(i + at(count) * kLanes));
-      if (!(*high - *low < kMostCells * kCell && std::abs(*low) < 1e9)) {
-        throw Error(
-            "the factorised engine has no histogram for weights of tokens that are so far apart "
-            "(very large scores): use run.engine = \"qmc\" or \"mc\"");
-      }
+      check_width((*high - *low) / kCell);
       Histogram& law = block.law[at(c)];
       law.first = static_cast<std::int64_t>(std::floor(*low / kCell)) - 2;
       const std::int64_t last = static_cast<std::int64_t>(std::floor(*high / kCell)) + 5;
@@ -361,6 +361,9 @@ class TokenPath final : public Quadrature {
     const SignalComponents& signal = *problem_.signal;
     Scores out{{}, {}, shifts(signal, value, common_), {}, tangent != nullptr};
     for (const PathGroup& group : groups_) out.A.push_back(score_matrix(group, value));
+    double largest = out.shift.cwiseAbs().maxCoeff();
+    for (const Matrix& A : out.A) largest += 9 * A.cwiseAbs().rowwise().sum().maxCoeff();
+    if (!(largest < kLargestScore)) check_width(HUGE_VAL);  // nor are sums of them finite
     if (!tangent) return out;
     out.shift_tangent = shifts(signal, *tangent, 0);
     for (const PathGroup& group : groups_) out.tangent.push_back(score_matrix(group, *tangent));

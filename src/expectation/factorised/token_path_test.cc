@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "core/error.h"
 #include "expectation/factorised/factorised.h"
 #include "expectation/factorised/weight_laws.h"
 #include "support/effort.h"
@@ -202,6 +203,43 @@ TEST(TokenPath, ErrorsAreHonest) {
   EXPECT_GE(within, 0.97 * seen - 1) << "of " << seen;
   RecordProperty("within", within);
   RecordProperty("seen", seen);
+}
+
+// Weights that are too far apart are refused before memory is taken for what is between them, and
+// so are scores whose sums are not finite.
+TEST(TokenPath, WhatIsTooWideIsRefused) {
+  const Histogram apart[2] = {histogram({0.0}), histogram({1e6})};
+  factorised::WeightLoss loss(3);
+  EXPECT_THROW(loss.evaluate(apart, nullptr), Error);
+  const Case one("gaussian", 5, 4, 3);
+  const auto nodes = one.nodes(random_parameters(4, 3, 1, 7), 9);
+  for (const double size : {1e5, 1e100, 1e307}) {
+    LossAndGradient<double> out;
+    EXPECT_THROW(nodes->evaluate(random_parameters(4, 3, size, 7), true, out), Error) << size;
+  }
+}
+
+// All second derivatives of very many numbers are left to products with directions.
+TEST(TokenPath, TheWholeHessianIsBounded) {
+  Matrix all;
+  const Case small("gaussian", 5, 4, 3), large("gaussian", 5, 40, 3);
+  const Parameters<double> few = random_parameters(4, 3, 0.3, 7),
+                           many = random_parameters(40, 3, 0.1, 7);
+  EXPECT_TRUE(small.nodes(few, 9)->hessian(few, all));
+  EXPECT_FALSE(large.nodes(many, 9)->hessian(many, all));
+}
+
+// A prior of so many atoms that the numbers t of a few hundred nodes would not fit has no nodes.
+TEST(TokenPath, ManyComponentsAreRefused) {
+  ProblemOptions options = testing::problem_options("b-softmax", "discrete", 5, 8, 2);
+  const int kPoints = 60'000;
+  Matrix points(kPoints, 2);
+  for (int i = 0; i < kPoints; ++i) points.row(i) << std::cos(i), std::sin(i);
+  options.prior_parameters = {{"points", points}};
+  const Problem problem(options);
+  const Point point = testing::random_point(problem, 3, 1.0);
+  Evaluation out;
+  EXPECT_THROW(Factorised(problem, {.tolerance = 1e-4}).evaluate(point, {}, out), Error);
 }
 
 }  // namespace

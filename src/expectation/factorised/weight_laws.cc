@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/error.h"
 #include "core/index.h"
 #include "expectation/factorised/kernels.h"
 
@@ -150,6 +151,13 @@ const SplinePolynomials& spline_polynomials() {
   return made.c;
 }
 
+void check_width(double cells) {
+  if (cells <= kMostCells) return;
+  throw Error(
+      "the factorised engine has no histogram for weights of tokens that are so far apart (very "
+      "large scores): use run.engine = \"qmc\" or \"mc\"");
+}
+
 void Histogram::add(const Histogram& other, double scale) {
   if (other.mass.empty()) return;
   if (mass.empty()) first = other.first;
@@ -167,6 +175,7 @@ void WeightLoss::evaluate(const Histogram* law, const Histogram* tangent) {
   const double L = tokens_;
   const std::int64_t low = std::min(law[0].first, law[1].first),
                      high = std::max(law[0].end(), law[1].end());
+  check_width(static_cast<double>(high - low));
   Grid grid;
   grid.first = -(high + static_cast<std::int64_t>(kReach / kCell)) / kStride - 1;
   grid.count = (-low + kRight) / kStride + 1 - grid.first;

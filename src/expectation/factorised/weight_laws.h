@@ -20,12 +20,17 @@
 namespace headflow::factorised {
 
 inline constexpr double kCell = 0.125;
+/// Of both histograms together, from the lowest to the highest: t over 8192 wide.
+inline constexpr double kMostCells = 1 << 16;
 inline constexpr int kTouched = 6;  ///< cells that a number is spread over, from floor(t/kCell) - 2
 
 /// Polynomials of the splines on a cell: weight k at t = (floor + f) kCell is
 /// sum_d spline_polynomials()[d][k] f^d; k >= kTouched is zero.
 using SplinePolynomials = double[kTouched][8];
 const SplinePolynomials& spline_polynomials();
+
+/// Throws Error if a histogram would have more than kMostCells.
+void check_width(double cells);
 
 /// Masses of the cells first, first + 1, ...
 struct Histogram {
@@ -49,7 +54,8 @@ class WeightLoss {
  public:
   explicit WeightLoss(int tokens) : tokens_(tokens) {}
 
-  /// `law` and, unless null, `tangent`: [0] of an ordinary token, [1] of the relevant one.
+  /// `law` and, unless null, `tangent`: [0] of an ordinary token, [1] of the relevant one. Throws
+  /// Error if they are too far apart.
   void evaluate(const Histogram* law, const Histogram* tangent);
 
   Dual loss() const { return loss_; }
