@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/symmetries.h"
 #include "dynamics/integrator.h"
 #include "theory/origin.h"
 
@@ -15,6 +16,7 @@ constexpr int kMostNewton = 30;
 constexpr double kLongestStep = 1.0;      // of Newton
 constexpr double kFurthest = 3.0;         // that Newton may go from where the flow was
 constexpr double kSmallR = 0.3;           // below, R = 0 is tried
+constexpr double kFadesSlowly = 3e-7;     // a gradient; above, R is waited for
 constexpr double kLeastGradient = 1e-11;  // no use to ask the flow for less
 constexpr double kNothing = 1e-9;         // displacement from a saddle that is rounding
 constexpr double kLeft = 0.03;            // displacement of a flow that has left it
@@ -23,6 +25,7 @@ constexpr int kMostSaddles = 50;          // passed, or looked at again
 constexpr double kTooLarge = 1e6;         // a coordinate: on its way to infinity
 constexpr double kManySamples = 5e6;      // of one evaluation of the flow, B-softmax
 constexpr double kLoosest = 1e-3;         // tolerance of the flow
+constexpr double kWay = 3e-4;             // the same with quasi-random nodes, to begin with
 constexpr double kLongestTime = FixedPointOptions().longest_time;
 
 /// The gradient in the Hessian's coordinates.
@@ -51,6 +54,21 @@ struct Place {
   int index() const { return static_cast<int>((curvature.eigenvalues.array() < -zero).count()); }
 };
 
+/// Along symmetries there is no curvature that matters: straight lines leave the orbit, and what
+/// the Hessian has there is the gradient, where that is not zero yet.
+void flatten(const Matrix& symmetries, Hessian& h) {
+  if (symmetries.cols() == 0) return;
+  const auto across = [&](Matrix& x) {
+    x -= symmetries * (symmetries.transpose() * x).eval();
+    x -= (x * symmetries).eval() * symmetries.transpose();
+  };
+  across(h.matrix);
+  if (h.change.size() > 0) across(h.change);
+  const SymmetricEigen solver(h.matrix);
+  h.eigenvalues = solver.eigenvalues();
+  h.eigenvectors = solver.eigenvectors();
+}
+
 void look(Engine& engine, Place& place) {
   engine.evaluate(place.point, {.gradient_error = true}, place.e);
   // Differences miss what nodes do not see at R = 0.
@@ -59,6 +77,7 @@ void look(Engine& engine, Place& place) {
       engine.has_cheap_products() ? SecondDerivatives::best : SecondDerivatives::differences);
   place.symmetries =
       symmetry_directions(engine.problem(), place.point, place.curvature.coordinates);
+  flatten(place.symmetries, place.curvature);
   if (place.curvature.change.size() > 0) {
     place.zero = std::max(2 * place.curvature.error_near_zero(),
                           1e-9 * place.curvature.eigenvalues.cwiseAbs().maxCoeff());
@@ -98,6 +117,7 @@ Point moved(const Hessian& h, const Point& point, const Vector& step) {
   }
   Point out = point;
   out.unpack(all.data());
+  if (point.R.isZero(0.0)) out.R.setZero();  // it has no gradient there, but for rounding
   return out;
 }
 
@@ -148,7 +168,7 @@ bool newton(Engine& engine, Place& place, double target, bool to_saddle,
       longest = 0.25 * std::min(longest, way.norm());
       continue;
     }
-    fresh = there.gradient().norm() < 0.1 * slope;
+    fresh = there.gradient().norm() < (engine.has_whole_hessian() ? 0.3 : 0.1) * slope;
     place = std::move(there);
   }
   return place.gradient().norm() < target;
@@ -210,16 +230,20 @@ class Search {
     point_ = start;
     tolerance_ = std::min(10 * engine_.tolerance, kLoosest);
     std::unique_ptr<Engine> rough = make(tolerance_);
+    rough->adapt(point_);
+    if (rough->has_whole_hessian() && tolerance_ < kWay) rough = make(tolerance_ = kWay);
     // Samples would break symmetries that nodes keep: not later, either.
     if (!rough->sampled()) engine_.engine = EngineName::factorised;
     double gradient = options_.flow_gradient, tolerance = tolerance_;
     for (int failures = 0, saddles = 0; failures < kMostFailures;) {
-      if (gradient < tolerance) rough = make(tolerance = std::max(gradient, 1e-12));
+      // Few quasi-random nodes show the way, too: the gradient of their own loss is exact.
+      const double least = rough->has_whole_hessian() ? 1e3 * gradient : gradient;
+      if (least < tolerance) rough = make(tolerance = std::max(least, 1e-12));
       const FlowOutcome outcome = follow(*rough, options_.longest_time - out_.time, gradient);
       if (outcome == FlowOutcome::interrupted) {
         if (!too_costly_) return std::move(out_);
         // Quasi-random nodes cost more with every digit, and few of them show the way.
-        tolerance_ = rough->has_whole_hessian() ? kLoosest : std::min(10 * tolerance_, kLoosest);
+        tolerance_ = std::min(10 * tolerance_, kLoosest);
         rough = make(tolerance = tolerance_);
         continue;
       }
@@ -228,7 +252,9 @@ class Search {
       const bool last = out_.time >= options_.longest_time || gradient < kLeastGradient ||
                         saddles == kMostSaddles;
       double escape = 0;
-      if (arrive(last, escape)) return std::move(out_);
+      if (last || !rests_on_R(*rough, gradient)) {
+        if (arrive(*rough, last, escape)) return std::move(out_);
+      }
       if (last) break;
       if (escape > 0) {
         // If it does not leave, the engine may be too rough to see where to.
@@ -283,14 +309,21 @@ class Search {
     return summary.outcome;
   }
 
+  /// True while heads have parts outside the features that fade slowly: the end is far.
+  bool rests_on_R(const Engine& rough, double gradient) const {
+    return rough.has_whole_hessian() && problem_.trains("R") && point_.R.norm() > kSmallR &&
+           gradient > kFadesSlowly;
+  }
+
   /// Tries to go from where the flow is to its end by Newton's method, and reports that. At a
   /// saddle, which is the end only if nothing of the gradient is along its unstable directions or
   /// if this is the last try: the time it takes the flow to leave it in `escape`.
-  bool arrive(bool last, double& escape) {
-    std::unique_ptr<Engine> engine = make(0.01 * tolerance_);
+  bool arrive(Engine& rough, bool last, double& escape) {
+    const bool quasi_random = rough.has_whole_hessian();
+    std::unique_ptr<Engine> engine = make((quasi_random ? 0.1 : 0.01) * tolerance_);
     Place place;
     place.point = point_;
-    if (!without_R(*engine, place)) {
+    if (!without_R(*engine, quasi_random ? rough : *engine, place)) {
       place.point = point_;
       engine->adapt(place.point);
       look(*engine, place);
@@ -312,13 +345,16 @@ class Search {
     const double target = 0.3 * options_.gradient;
     const double error = !engine->sampled() ? place.e.grad_error.m.maxCoeff() : 0.0;
     const bool can_do_better = !engine->sampled() && error <= engine->tolerance();
-    if (!newton(*engine, place, can_do_better ? std::max(target, engine->tolerance()) : target,
-                saddle, out_.evaluations) &&
+    const double near = (quasi_random ? 0.03 : 1) * engine->tolerance();
+    if (!newton(*engine, place, can_do_better ? std::max(target, near) : target, saddle,
+                out_.evaluations) &&
         !last) {
       return false;
     }
-    if (can_do_better) {
-      engine = make(std::min(engine_.tolerance, 0.03 * options_.gradient));
+    if (can_do_better && !(quasi_random && engine->tolerance() <= engine_.tolerance)) {
+      // The error of quasi-random nodes stays what was asked for; their own gradient vanishes.
+      engine = make(quasi_random ? engine_.tolerance
+                                 : std::min(engine_.tolerance, 0.03 * options_.gradient));
       engine->adapt(place.point);
       engine->evaluate(place.point, {}, place.e);
       if (!newton(*engine, place, target, saddle, out_.evaluations) && !last) return false;
@@ -331,16 +367,22 @@ class Search {
 
   /// R decays where the loss is curved upwards along it, so that it need not be followed: looks at
   /// the point without R. Without it the Hessian is cheap, and B-softmax's nodes are few.
-  bool without_R(Engine& engine, Place& place) const {
+  /// Losses are compared on the same nodes, those of `there`.
+  bool without_R(Engine& engine, Engine& there, Place& place) const {
     if (point_.R.norm() > kSmallR || !problem_.trains("m") || !problem_.trains("R")) return false;
-    engine.adapt(place.point);
-    engine.evaluate(place.point, {.loss_error = false}, place.e);
+    if (&there == &engine) engine.adapt(place.point);
+    there.evaluate(place.point, {.gradient_error = true}, place.e);
     const double before = place.e.loss;
-    if (place.e.grad.R.cwiseProduct(point_.R).sum() < 0) return false;
+    const double along = place.e.grad.R.cwiseProduct(point_.R).sum();
+    const double error = point_.R.cwiseAbs().sum() * place.e.grad_error.max();
+    if (along < -error) return false;
     place.point.R.setZero();
-    engine.adapt(place.point);
+    if (&there == &engine) engine.adapt(place.point);
+    there.evaluate(place.point, {.loss_error = false}, place.e);
+    if (!(place.e.loss < before + there.tolerance())) return false;
+    if (&there != &engine) engine.adapt(place.point);
     look(engine, place);
-    return least_curvature_of_R(place) > place.zero && place.e.loss < before + engine.tolerance();
+    return least_curvature_of_R(place) > place.zero;
   }
 
   void report(const Engine& engine, const Place& place) {

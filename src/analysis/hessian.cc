@@ -203,37 +203,4 @@ std::string ModeShape::text() const {
   return out + ")";
 }
 
-Matrix symmetry_directions(const Problem& problem, const Point& point,
-                           const std::vector<Eigen::Index>& coordinates) {
-  const int H = point.heads();
-  std::vector<Vector> columns;
-  const auto add = [&](const Point& direction) {
-    Vector all(direction.size()), kept(static_cast<Eigen::Index>(coordinates.size()));
-    direction.pack(all.data());
-    for (std::size_t i = 0; i < coordinates.size(); ++i) {
-      kept[static_cast<Eigen::Index>(i)] = all[coordinates[i]];
-    }
-    for (const Vector& other : columns) kept -= other.dot(kept) * other;
-    if (kept.norm() > 1e-8) columns.push_back(kept.normalized());
-  };
-  for (int i = 0; i < H; ++i) {
-    for (int j = 0; j < i; ++j) {  // R -> R (1 + A), A antisymmetric
-      Point turn = Point::zero_like(point);
-      turn.R.col(i) = point.R.col(j);
-      turn.R.col(j) = -point.R.col(i);
-      add(turn);
-    }
-  }
-  for (const Vector& direction : problem.activation().symmetries(*problem.layout())) {
-    Point shift = Point::zero_like(point);
-    shift.blocks.values() = direction;
-    add(shift);
-  }
-  Matrix out(static_cast<Eigen::Index>(coordinates.size()),
-             static_cast<Eigen::Index>(columns.size()));
-  for (std::size_t k = 0; k < columns.size(); ++k)
-    out.col(static_cast<Eigen::Index>(k)) = columns[k];
-  return out;
-}
-
 }  // namespace headflow

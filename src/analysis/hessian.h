@@ -57,10 +57,4 @@ struct ModeShape {
 ModeShape mode_shape(const std::vector<Point>& modes);
 inline ModeShape mode_shape(const Point& mode) { return mode_shape(std::vector{mode}); }
 
-/// Directions along which the loss does not change: rotations of the basis of R, and what the
-/// activation knows of (for B-softmax a common shift of the biases). Columns: an orthonormal basis,
-/// in a Hessian's coordinates.
-Matrix symmetry_directions(const Problem& problem, const Point& point,
-                           const std::vector<Eigen::Index>& coordinates);
-
 }  // namespace headflow

@@ -98,28 +98,6 @@ TEST(Hessian, ModesInWords) {
   EXPECT_EQ(mode_shape(mode).text(), "v");
 }
 
-// The loss has no slope and no curvature along its symmetries.
-TEST(Hessian, SymmetriesAreFlat) {
-  testing::Draw draw(4);
-  const Problem problem(testing::problem_options("b-softmax", "flipping", 4, 3, 2));
-  const Point point = testing::random_heads(problem, 0.7, 0.8, draw);
-  const auto engine = factorised(problem, 1e-8, point);
-  const Hessian h = hessian(*engine, point);
-  const Matrix flat = symmetry_directions(problem, point, h.coordinates);
-  ASSERT_EQ(flat.cols(), 4);  // three rotations, one shift
-  EXPECT_LE((flat.transpose() * flat - Matrix::Identity(4, 4)).cwiseAbs().maxCoeff(), 1e-12);
-  Evaluation e;
-  engine->evaluate(point, {}, e);
-  const Vector gradient = flatten(e.grad);
-  for (Eigen::Index k = 0; k < flat.cols(); ++k) {
-    double slope = 0;
-    for (std::size_t i = 0; i < h.coordinates.size(); ++i) {
-      slope += flat(static_cast<Eigen::Index>(i), k) * gradient[h.coordinates[i]];
-    }
-    EXPECT_NEAR(slope, 0, 1e-7);
-  }
-}
-
 // At R = 0 the columns of R are alike, and differences see what exact derivatives see.
 TEST(Hessian, WithoutR) {
   for (const char* activation : testing::kAllActivations) {

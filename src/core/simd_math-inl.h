@@ -61,6 +61,32 @@ HWY_INLINE V Exp(D d, V x) {
   return hn::IfThenElseZero(hn::Gt(x, hn::Set(d, -708.0)), scaled);
 }
 
+/// e^x and e^-x for |x| <= 700, to 4 ulp each, for little more than one of them: with 2^f = a(f^2)
+/// + f b(f^2) the other one is a - f b.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void ExpPair(D d, V x, V& rise, V& fall) {
+  const V shift = hn::Set(d, 0x1.8p52);
+  const V log2e_high = hn::Set(d, 0x1.71547652b82fep+0);
+  const V log2e_low = hn::Set(d, 0x1.777d0ffda0d24p-56);
+  const V shifted = hn::MulAdd(x, log2e_high, shift);
+  const V k = hn::Sub(shifted, shift);
+  const V f = hn::MulAdd(x, log2e_low, hn::MulSub(x, log2e_high, k));
+  const V y = hn::Mul(f, f);
+  V a = hn::Set(d, 0x1.e6063f7217bc6p-28), b = hn::Set(d, 0x1.b675bca4eeebbp-24);
+  HWY_UNROLL(5)
+  for (const double c : {0x1.62bfd47773353p-20, 0x1.430913096fd9fp-13, 0x1.3b2ab6fba1ddap-7,
+                         0x1.ebfbdff82c598p-3, 1.0}) {
+    a = hn::MulAdd(a, y, hn::Set(d, c));
+  }
+  HWY_UNROLL(4)
+  for (const double c :
+       {0x1.ffcb54062e698p-17, 0x1.5d87fe9d7a584p-10, 0x1.c6b08d703ce49p-5, 0x1.62e42fefa3a19p-1}) {
+    b = hn::MulAdd(b, y, hn::Set(d, c));
+  }
+  rise = ScaleByShifted(d, hn::MulAdd(b, f, a), shifted);
+  fall = ScaleByShifted(d, hn::NegMulAdd(b, f, a), hn::Sub(shift, k));
+}
+
 /// Natural logarithm of a positive normal number (Highway's, 4 ulp).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Log(D d, V x) {

@@ -21,6 +21,16 @@ void ExpAll(const double* x, std::size_t count, double* out) {
   }
 }
 
+void ExpPairAll(const double* x, std::size_t count, double* rise, double* fall) {
+  const hn::CappedTag<double, 8> d;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+    hn::Vec<decltype(d)> up, down;
+    simd::ExpPair(d, hn::LoadU(d, x + i), up, down);
+    hn::StoreU(up, d, rise + i);
+    hn::StoreU(down, d, fall + i);
+  }
+}
+
 void SinCosAll(const double* x, std::size_t count, double* sine, double* cosine) {
   const hn::CappedTag<double, 8> d;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
@@ -56,6 +66,7 @@ HWY_AFTER_NAMESPACE();
 
 namespace headflow {
 HWY_EXPORT(ExpAll);
+HWY_EXPORT(ExpPairAll);
 HWY_EXPORT(SinCosAll);
 HWY_EXPORT(NormalQuantileAll);
 
@@ -76,6 +87,25 @@ TEST(SimdMath, ExpIsWithinThreeUlp) {
           std::nextafter(static_cast<double>(exact), HUGE_VAL) - static_cast<double>(exact);
       const double allowed = fused ? 3.0 : 3.0 + std::abs(x[i]);
       ASSERT_LE(std::abs(static_cast<double>(y[i] - exact)), allowed * ulp) << x[i];
+    }
+  });
+}
+
+TEST(SimdMath, ExpPairIsWithinFourUlp) {
+  std::mt19937_64 generator(2);
+  std::uniform_real_distribution<double> wide(-700, 700), narrow(-2, 2);
+  std::vector<double> x(40000), rise(x.size()), fall(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 2 ? wide(generator) : narrow(generator);
+  testing::for_each_target([&](std::int64_t target) {
+    HWY_DYNAMIC_DISPATCH(ExpPairAll)(x.data(), x.size(), rise.data(), fall.data());
+    const bool fused = target == HWY_AVX2 || target == HWY_AVX3;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (const bool up : {true, false}) {
+        const auto exact = static_cast<double>(std::exp(up ? 1.0L * x[i] : -1.0L * x[i]));
+        const double ulp = std::nextafter(exact, HUGE_VAL) - exact;
+        const double allowed = fused ? 4.0 : 4.0 + std::abs(x[i]);
+        ASSERT_LE(std::abs((up ? rise : fall)[i] - exact), allowed * ulp) << x[i];
+      }
     }
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/error.h"
 #include "core/index.h"
@@ -24,7 +25,9 @@ constexpr double kMostAdapting = 2 * factorised::kMostWork;
 constexpr double kDigitsOfPath = 13;  // what quasi-random nodes reach in most places
 constexpr double kNarrow = 3e-6;      // a tolerance that they do not reach
 constexpr int kFinerPath = 2;         // twice that many bits: four times the nodes
-constexpr double kPathRate = 0.6;     // N^-0.6
+constexpr double kPathRate = 0.7;     // N^-0.7
+constexpr double kPathSafety = 1.4;   // of the difference to four times the nodes
+constexpr double kStillServes = 1.5;  // times the tolerance, for nodes that were placed elsewhere
 constexpr double kMargin = 0.5;       // of the tolerance, for what is left: the point will move
 
 const GaussianMixture& mixture(const Problem& problem) {
@@ -137,7 +140,7 @@ std::unique_ptr<Quadrature> Factorised::plan(const Parameters<double>& point, do
   shape.most_work = std::min(shape_.most_work, kMostAdapting - spent_);
   // Quasi-random nodes (adapt_path) are soon the cheaper ones where the tolerance is wide.
   if (joint_) {
-    const double wide = std::pow(kNarrow / tolerance_, 1.5);
+    const double wide = std::pow(kNarrow / tolerance_, 3);
     shape.most_work = std::min(shape.most_work, std::clamp(wide * factorised::kMostWork, 1e6, 4e8));
   }
   const auto make = joint_ ? factorised::joint_quadrature : factorised::heads_quadrature;
@@ -202,6 +205,7 @@ bool Factorised::plan_both(double digits) {
 void Factorised::adapt(const Point& point) {
   here_ = parameters(point);
   spent_ = 0;
+  on_path_ = false;
   factorised::token_laws(signal_, here_, adapted_laws_);
   adapted_blocks_ = here_.blocks;
   const double error = adapt_laws();
@@ -247,7 +251,7 @@ std::unique_ptr<Quadrature> Factorised::path(int log2_nodes) const {
   return factorised::token_path(shape_, path_nodes_, here_, log2_nodes);
 }
 
-/// Quasi-random nodes, as many as the tolerance takes; the finer rule has four times as many.
+/// Quasi-random nodes, as few as the tolerance allows; the finer rule has four times as many.
 void Factorised::adapt_path(double error_by_laws) {
   using factorised::kFewestPathNodes;
   const int F = problem().F(), most = factorised::most_path_nodes(shape_, F) - kFinerPath;
@@ -256,25 +260,41 @@ void Factorised::adapt_path(double error_by_laws) {
     return;
   }
   if (!path_nodes_) path_nodes_ = std::make_shared<factorised::TokenNodes>(F + problem().H());
-  for (int log2 = std::clamp(path_size_ - 1, kFewestPathNodes, most);;) {
+  std::map<int, Values> known;
+  const auto known_at = [&](int log2) -> const Values& {
     workers_.check_go_on();
-    std::unique_ptr<Quadrature> nodes = path(log2), finer = path(log2 + kFinerPath);
-    const Values best = values(*finer, true);
-    const double error = kSafety * difference(values(*nodes, false), best) + kRounding;
-    if (error <= tolerance_ || log2 == most || !std::isfinite(error)) {
-      if (!(error < error_by_laws)) {
-        if (std::isfinite(error_by_laws)) return;
-        nodes.reset();  // what there was is for another point
-        finer.reset();
-      }
-      path_size_ = log2;
-      nodes_ = std::move(nodes);
-      finer_ = std::move(finer);
-      return;
-    }
+    if (!known.contains(log2)) known.emplace(log2, values(*path(log2), true));
+    return known.at(log2);
+  };
+  const auto error_of = [&](int log2) {
+    return kPathSafety * difference(known_at(log2), known_at(log2 + kFinerPath)) + kRounding;
+  };
+  int log2 = std::clamp(path_size_, kFewestPathNodes, most);
+  double error = error_of(log2);
+  while (error > tolerance_ && log2 < most && std::isfinite(error)) {
     const double bits = std::log2(error / tolerance_) / kPathRate;
     log2 = std::min(most, log2 + std::clamp(static_cast<int>(std::ceil(bits)), 1, 4));
+    error = error_of(log2);
   }
+  while (error <= tolerance_ && log2 > kFewestPathNodes && error_of(log2 - 1) <= tolerance_) {
+    error = error_of(--log2);
+  }
+  const bool better = error < error_by_laws;
+  if (!better && std::isfinite(error_by_laws)) return;
+  path_size_ = log2;
+  on_path_ = better;
+  nodes_ = better ? path(log2) : nullptr;  // what there was is for another point
+  finer_ = better ? path(log2 + kFinerPath) : nullptr;
+}
+
+/// True if quasi-random nodes that were placed elsewhere serve here, too: they are nodes of a
+/// normal law, good everywhere, and new ones would make the loss jump by its error.
+bool Factorised::path_serves(const Parameters<double>& point) {
+  if (!on_path_ || !nodes_) return false;
+  here_ = point;
+  const Values best = values(*finer_, true);
+  const double error = kPathSafety * difference(values(*nodes_, false), best) + kRounding;
+  return error <= kStillServes * tolerance_;
 }
 
 bool Factorised::coarsen(double digits, const Values& best) {
@@ -312,8 +332,17 @@ bool Factorised::follow(const Point& point) {
       }
     }
   }
-  if (moved) adapt(point);
-  return moved;
+  if (!moved || path_serves(now)) {
+    if (!on_path_) return false;
+    nodes_->recentre(now);
+    finer_->recentre(now);
+    if (!moved) return false;
+    adapted_laws_ = laws_;
+    adapted_blocks_ = now.blocks;
+    return false;
+  }
+  adapt(point);
+  return true;
 }
 
 void Factorised::ensure_adapted(const Point& point) {
@@ -342,14 +371,15 @@ void Factorised::evaluate(const Point& point, const Request& request, Evaluation
   Point grad;
   run(*finer_, here_, true, loss, grad);
   const double in_grad = largest_difference(grad, out.grad);
+  const double safety = on_path_ ? kPathSafety : kSafety;
   const double least = nodes_->unseen_variance(here_) + kRounding;
   // A finer rule that misses a sum rule is no witness, however well the two agree.
   out.loss_error =
-      kSafety * (std::max(std::abs(loss - out.loss), 0.1 * in_grad) + result_.defect) + least;
+      safety * (std::max(std::abs(loss - out.loss), 0.1 * in_grad) + result_.defect) + least;
   check_finite(out);
   if (!request.gradient_error) return;
-  const double each = kSafety * (std::max(in_grad, 0.1 * std::abs(loss - out.loss)) +
-                                 result_.defect * gradient_scale(here_)) +
+  const double each = safety * (std::max(in_grad, 0.1 * std::abs(loss - out.loss)) +
+                                result_.defect * gradient_scale(here_)) +
                       least;
   out.grad_error = problem().zero_point();
   out.grad_error.m.setConstant(each);

@@ -58,6 +58,7 @@ class Factorised final : public Engine {
   bool plan_both(double digits);
   double adapt_laws();
   void adapt_path(double error_by_laws);
+  bool path_serves(const factorised::Parameters<double>& point);
   std::unique_ptr<factorised::Quadrature> path(int log2_nodes) const;
   /// Leaves the defect in result_, if it is asked for.
   void run(factorised::Quadrature& quadrature, const factorised::Parameters<double>& point,
@@ -93,6 +94,7 @@ class Factorised final : public Engine {
   factorised::LossAndGradient<double> result_;
   std::shared_ptr<factorised::TokenNodes> path_nodes_;
   int path_size_ = 0;  // log2 of the nodes that were enough
+  bool on_path_ = false;
 };
 
 }  // namespace headflow

@@ -76,7 +76,7 @@ void PathHessian::add(const PathHessian& other) {
   for (int token = 0; token < 2; ++token) sum(rows_[token], other.rows_[token]);
 }
 
-Matrix PathHessian::finish(const WeightLoss& loss) const {
+Matrix PathHessian::of_nodes() const {
   Matrix out(size_, size_);
   for (Eigen::Index i = 0; i < size_; ++i) {
     for (Eigen::Index j = 0; j < size_; ++j) out(i, j) = all_[at(i * wide_ + j)];
@@ -88,14 +88,25 @@ Matrix PathHessian::finish(const WeightLoss& loss) const {
       }
     }
   }
-  Matrix rows[2];
-  for (int token = 0; token < 2; ++token) {
-    const auto cells = static_cast<Eigen::Index>(rows_[token].size()) / wide_;
-    rows[token] =
-        Eigen::Map<const Matrix>(rows_[token].data(), cells, wide_).leftCols(size_).eval();
-  }
-  out += loss.curvature(rows);
   return out;
+}
+
+Matrix PathHessian::finish(const std::vector<std::unique_ptr<PathHessian>>& sums,
+                           const WeightLoss& loss) {
+  const Eigen::Index each = sums[0]->size_, all = static_cast<Eigen::Index>(sums.size()) * each;
+  Matrix rows[2], out = Matrix::Zero(all, all);
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    const PathHessian& sum = *sums[k];
+    const Eigen::Index first = static_cast<Eigen::Index>(k) * each;
+    out.block(first, first, each, each) = sum.of_nodes();
+    for (int token = 0; token < 2; ++token) {
+      const auto cells = static_cast<Eigen::Index>(sum.rows_[token].size()) / sum.wide_;
+      if (k == 0) rows[token] = Matrix::Zero(cells, all);
+      rows[token].middleCols(first, each) =
+          Eigen::Map<const Matrix>(sum.rows_[token].data(), cells, sum.wide_).leftCols(each);
+    }
+  }
+  return out + loss.curvature(rows);
 }
 
 }  // namespace headflow::factorised

@@ -7,6 +7,8 @@
 // Cost: nodes x (H (F+H+1))^2 multiplications, a tenth of as many products with directions.
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "core/aligned.h"
 #include "core/matrix.h"
@@ -32,8 +34,12 @@ class PathHessian {
 
   void add(const HessianNodes& nodes);
   void add(const PathHessian& other);
-  /// In the order [head][number].
-  Matrix finish(const WeightLoss& loss) const;
+  /// In the order [head][number]: node by node only.
+  Matrix of_nodes() const;
+  /// Of several sums, one after the other, whose numbers are different ones: with what comes
+  /// through the laws.
+  static Matrix finish(const std::vector<std::unique_ptr<PathHessian>>& sums,
+                       const WeightLoss& loss);
 
  private:
   int heads_, numbers_, size_, wide_, wide_x_;

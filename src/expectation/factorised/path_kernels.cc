@@ -33,17 +33,33 @@ struct Row {
     return hn::MulAdd(sign, hn::Load(d, s.tangent + h * stride + i),
                       hn::Set(d, s.shift_tangent[h]));
   }
+  HWY_INLINE V power(int h, std::ptrdiff_t i) const {
+    return hn::Load(d, s.power + h * stride + i);
+  }
 };
+
+void Powers(int groups, const double* chi, double* rise, double* fall) {
+  const auto N = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(groups) * kLanes; i += N) {
+    V up, down;
+    simd::ExpPair(d, hn::Load(d, chi + i), up, down);
+    hn::Store(up, d, rise + i);
+    hn::Store(down, d, fall + i);
+  }
+}
 
 void Weights(const PathScores& scores, double* t, double* t_tangent) {
   const Row row{scores};
   const auto N = static_cast<std::ptrdiff_t>(hn::Lanes(d));
   for (std::ptrdiff_t i = 0; i < row.stride; i += N) {
-    V top = row.value(0, i);
-    for (int h = 1; h < scores.heads; ++h) top = hn::Max(top, row.value(h, i));
-    V sum = hn::Zero(d), slope = hn::Zero(d);
+    V top = hn::Zero(d), sum = hn::Zero(d), slope = hn::Zero(d);
+    if (!scores.power) {
+      top = row.value(0, i);
+      for (int h = 1; h < scores.heads; ++h) top = hn::Max(top, row.value(h, i));
+    }
     for (int h = 0; h < scores.heads; ++h) {
-      const V e = simd::Exp(d, hn::Sub(row.value(h, i), top));
+      const V e = scores.power ? hn::Mul(hn::Set(d, scores.factor[h]), row.power(h, i))
+                               : simd::Exp(d, hn::Sub(row.value(h, i), top));
       sum = hn::Add(sum, e);
       if (t_tangent) slope = hn::MulAdd(e, row.tangent(h, i), slope);
     }
@@ -121,11 +137,18 @@ void Shares(const PathScores& scores, const double* t, const double* t_tangent, 
             const double* bar_tangent, double* g, double* sum) {
   const Row row{scores};
   const auto N = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+  HWY_ALIGN double inverse[kPathChunk * kLanes];  // e^-t
+  for (std::ptrdiff_t i = 0; scores.power && i < row.stride; i += N) {
+    hn::Store(simd::Exp(d, hn::Neg(hn::Load(d, t + i))), d, inverse + i);
+  }
   for (int h = 0; h < scores.heads; ++h) {
+    const V factor = hn::Set(d, scores.power ? scores.factor[h] : 1.0);
     for (std::ptrdiff_t lane = 0; lane < kLanes; lane += N) {
       V total = hn::Load(d, sum + h * kLanes + lane);
       for (std::ptrdiff_t i = lane; i < row.stride; i += kLanes) {
-        const V p = simd::Exp(d, hn::Sub(row.value(h, i), hn::Load(d, t + i)));
+        const V p = scores.power
+                        ? hn::Mul(hn::Mul(factor, row.power(h, i)), hn::Load(d, inverse + i))
+                        : simd::Exp(d, hn::Sub(row.value(h, i), hn::Load(d, t + i)));
         V out = hn::Load(d, bar + i);
         if (t_tangent) {
           const V moved = hn::Sub(row.tangent(h, i), hn::Load(d, t_tangent + i));
@@ -148,11 +171,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace headflow::factorised {
 
+HWY_EXPORT(Powers);
 HWY_EXPORT(Weights);
 HWY_EXPORT(Spread);
 HWY_EXPORT(SlopesOf);
 HWY_EXPORT(Shares);
 
+void path_powers(int groups, const double* chi, double* rise, double* fall) {
+  HWY_DYNAMIC_DISPATCH(Powers)(groups, chi, rise, fall);
+}
 void path_weights(const PathScores& scores, double* t, double* t_tangent) {
   HWY_DYNAMIC_DISPATCH(Weights)(scores, t, t_tangent);
 }

@@ -9,15 +9,23 @@
 
 namespace headflow::factorised {
 
-/// Scores of a token, [heads][groups], without the biases, which are `shift`, one number a head.
+inline constexpr int kPathChunk = 16;  ///< groups at most in a PathScores: they stay in L1
+
+/// Scores of a token are chi + shift at a node and -chi + shift at its mirror image; chi is
+/// [heads][groups], the shifts (biases and means) are one number a head.
 struct PathScores {
   int heads, groups;
-  double sign;  ///< the scores are sign * chi + shift
+  double sign;  ///< of chi
   const double *chi, *tangent;
+  const double* power;  ///< e^(sign chi); null if that may overflow: then by differences of logs
   const double *shift, *shift_tangent;
+  const double* factor;  ///< e^shift, with `power`
 };
 
-/// t = log sum_h e^(chi_h + shift_h) of every node.
+/// e^chi and e^-chi, of `groups` groups.
+void path_powers(int groups, const double* chi, double* rise, double* fall);
+
+/// t = log sum_h e^(sign chi_h + shift_h) of every node.
 void path_weights(const PathScores& scores, double* t, double* t_tangent);
 
 /// Spreads numbers t over the cells of a histogram (weight_laws.h) that begins with cell `first`.
@@ -29,8 +37,8 @@ void path_slopes(int groups, const double* t, const double* t_tangent, std::int6
                  const double* coefficient, const double* coefficient_tangent, double scale,
                  double* bar, double* bar_tangent);
 
-/// With p_h = e^(chi_h + shift_h - t) adds sign * bar p_h to g_h, [heads][groups], and bar p_h to
-/// sum, [heads], over nodes. With tangents it is those of bar p_h.
+/// With p_h = e^(sign chi_h + shift_h - t) adds sign * bar p_h to g_h, [heads][groups], and bar p_h
+/// to sum, [heads], over nodes. With tangents it is those of bar p_h.
 void path_shares(const PathScores& scores, const double* t, const double* t_tangent,
                  const double* bar, const double* bar_tangent, double* g, double* sum);
 

@@ -69,6 +69,8 @@ class Quadrature {
   virtual bool hessian(const Parameters<double>& /*point*/, Matrix& /*out*/) { return false; }
   virtual bool has_whole_hessian() const { return false; }
   virtual double unseen_variance(const Parameters<double>& /*point*/) const { return 0; }
+  /// Tells where the point has moved to; the loss there does not change by that.
+  virtual void recentre(const Parameters<double>& /*point*/) {}
   virtual std::int64_t nodes() const = 0;
 };
 

@@ -1,6 +1,5 @@
 #include "expectation/factorised/token_path.h"
 
-#include <Eigen/Cholesky>
 #include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
@@ -8,32 +7,36 @@
 #include "core/error.h"
 #include "core/index.h"
 #include "core/lane_products.h"
+#include "expectation/factorised/path_gauge.h"
 #include "expectation/factorised/path_hessian.h"
 #include "expectation/factorised/path_kernels.h"
 #include "expectation/factorised/weight_laws.h"
-#include "expectation/sobol.h"
 
 namespace headflow::factorised {
 namespace {
 
-constexpr int kPathChunk = 16;            // groups of 8 nodes whose scores stay in L1
 constexpr double kMostPathBytes = 165e6;  // nodes and the numbers t of them
-constexpr int kMostLog2 = 24;             // digits of the sequence
 constexpr std::size_t kHessianParts = 8;
 constexpr double kMostHessian = 4e6;  // numbers of a part: second derivatives, slopes of all cells
 constexpr double kLargestScore = 1e7;
+constexpr double kModerate = 300;  // |chi| and |shift|: products of their exponentials are finite
 
 /// Components with the same covariance of z.
 struct PathGroup {
   int first, count;
-  Matrix root;  ///< (I + Sigma_c)^(1/2)
-  Matrix turn;  ///< z = turn zeta
+  Matrix root;      ///< (I + Sigma_c)^(1/2)
+  Matrix turn;      ///< z = turn zeta
+  PathGauge gauge;  ///< around A_c where the nodes were placed
 };
 
 /// A point, or a direction, or a gradient, as matrices.
 struct Plain {
   Matrix m, R;
   Vector b;
+
+  bool operator==(const Plain& other) const {
+    return m.size() == other.m.size() && m == other.m && R == other.R && b == other.b;
+  }
 };
 
 template <class S, class Part>
@@ -49,11 +52,11 @@ double plain_value(double x) { return x; }
 double value_part(const Dual& x) { return x.value; }
 double tangent_part(const Dual& x) { return x.tangent; }
 
-/// A_c turn.
-Matrix score_matrix(const PathGroup& group, const Plain& x) {
+/// A_c.
+Matrix score_matrix(const Matrix& root, const Plain& x) {
   Matrix A(x.m.rows(), x.m.cols() + x.R.cols());
-  A << x.m * group.root, x.R;
-  return A * group.turn;
+  A << x.m * root, x.R;
+  return A;
 }
 
 /// b + mu_c, one row a component.
@@ -73,18 +76,18 @@ class TokenPath final : public Quadrature {
         nodes_(std::move(nodes)),
         log2_nodes_(log2_nodes),
         groups_of_nodes_((std::int64_t{1} << log2_nodes) / kLanes),
-        loss_(problem.L) {
+        loss_(problem.L),
+        blocks_size_(static_cast<Eigen::Index>(point.blocks.size())) {
     const Plain here = plain(point, problem.roles.bias, plain_value);
     common_ = here.b.maxCoeff();
     const Matrix white = nodes_->whitening(log2_nodes);
     const SignalComponents& signal = *problem_.signal;
     for (int c = 0; c < signal.count(); c += groups_.back().count) {
-      groups_.push_back({c, signal.atoms ? signal.count() : 1, {}, {}});
-      PathGroup& group = groups_.back();
-      group.root = positive_square_root(signal.second[at(c)]);
-      group.turn = Matrix::Identity(nodes_->dimensions(), nodes_->dimensions());
-      const Eigen::JacobiSVD<Matrix> svd(score_matrix(group, here), Eigen::ComputeFullV);
-      group.turn = svd.matrixV() * white;
+      const Matrix root = positive_square_root(signal.second[at(c)]);
+      const Matrix A = score_matrix(root, here);
+      const Eigen::JacobiSVD<Matrix> svd(A, Eigen::ComputeFullV);
+      groups_.push_back(
+          {c, signal.atoms ? signal.count() : 1, root, svd.matrixV() * white, PathGauge(A)});
     }
     const std::int64_t block = std::max<std::int64_t>(4 * kPathChunk, groups_of_nodes_ / 64);
     for (std::int64_t from = 0; from < groups_of_nodes_; from += block) {
@@ -96,7 +99,9 @@ class TokenPath final : public Quadrature {
   void evaluate(const Parameters<double>& point, bool /*with_defect: it costs nothing*/,
                 LossAndGradient<double>& out) override {
     Plain grad;
-    run(plain(point, problem_.roles.bias, plain_value), nullptr, grad);
+    const Plain value = plain(point, problem_.roles.bias, plain_value);
+    run(value, nullptr);
+    pull_back(value, grad);
     out.loss = loss_.loss().value;
     out.defect = loss_.defect();
     put(
@@ -105,26 +110,52 @@ class TokenPath final : public Quadrature {
 
   /// Of the gradient, the tangents only.
   void evaluate(const Parameters<Dual>& point, LossAndGradient<Dual>& out) override {
-    Plain grad;
-    const Plain tangent = plain(point, problem_.roles.bias, tangent_part);
-    run(plain(point, problem_.roles.bias, value_part), &tangent, grad);
+    const Plain value = plain(point, problem_.roles.bias, value_part);
+    Plain tangent = plain(point, problem_.roles.bias, tangent_part), grad;
+    const bool without_R = value.R.isZero(0.0);
+    const Matrix R = tangent.R;
+    if (without_R) tangent.R.setZero();
+    if (!(value == bars_at_)) run(value, nullptr);
+    const std::vector<Matrix> bars = bars_;
+    std::unique_ptr<PathHessian> along_R;
+    if (without_R && !R.isZero(0.0)) along_R = std::move(curvature(value, {})[0]);
+    run(value, &tangent);
     out.loss = loss_.loss();
+    pull_back(value, grad);
+    for (std::size_t k = 0; k < groups_.size(); ++k) {
+      const Matrix slope = groups_[k].gauge.pull_back_slope(turned_[k], bars[k],
+                                                            score_matrix(groups_[k].root, tangent));
+      add_scores(groups_[k], slope, grad);
+    }
+    if (without_R) grad.R.setZero();
+    if (along_R) grad.R = along_R->of_nodes() * R;
     put(
         grad, point.blocks.size(), [](double x) { return Dual(0, x); }, out);
   }
 
   bool hessian(const Parameters<double>& point, Matrix& out) override {
-    Plain grad;
     const Plain value = plain(point, problem_.roles.bias, plain_value);
-    run(value, nullptr, grad);
-    const double n = problem_.H * (nodes_->dimensions() + 1.0);
+    if (!(value == bars_at_)) run(value, nullptr);
+    const bool without_R = value.R.isZero(0.0);
+    std::vector<int> z;
+    for (int i = 0; i < (without_R ? point.F : nodes_->dimensions()); ++i) z.push_back(i);
+    const double n = problem_.H * numbers(z) * static_cast<double>(groups_.size());
     const auto cells = static_cast<double>(law_[0].mass.size() + law_[1].mass.size());
     if (n * (2 * n + cells) > kMostHessian) return false;
-    out = in_order(curvature(value), point);
+    const std::vector<std::unique_ptr<PathHessian>> sums = curvature(value, z);
+    out = in_order(sums, z, value);
+    if (without_R) add_R_without_R(sums, z, out);
     return true;
   }
 
   bool has_whole_hessian() const override { return true; }
+
+  /// The gauge must not be far from where the point is: turns are then ambiguous.
+  void recentre(const Parameters<double>& point) override {
+    const Plain value = plain(point, problem_.roles.bias, plain_value);
+    for (PathGroup& group : groups_) group.gauge.recentre(score_matrix(group.root, value));
+    bars_at_ = {};
+  }
 
   std::int64_t nodes() const override {
     return 2 * kLanes * groups_of_nodes_ * problem_.signal->count() * (problem_.H + 8);
@@ -138,12 +169,13 @@ class TokenPath final : public Quadrature {
     AlignedVector outer, sum;                 // [group of components][H][d], [component][H]
   };
   struct Scratch {
-    AlignedVector chi, tangent, g, bar, bar_tangent, one;
+    AlignedVector chi, tangent, rise, fall, g, bar, bar_tangent;
   };
   struct Scores {
-    std::vector<Matrix> A, tangent;  // of each group of components
-    Matrix shift, shift_tangent;
+    std::vector<Matrix> A, tangent;       // of each group of components
+    Matrix shift, shift_tangent, factor;  // factor: e^shift
     bool with_tangent;
+    bool moderate;  // exponentials of scores may be taken as they are
   };
 
   template <class S, class Make>
@@ -170,6 +202,8 @@ class TokenPath final : public Quadrature {
   void for_each_chunk(const Block& block, const Scores& scores, Scratch& s, const Body& body) {
     const int H = problem_.H, d = nodes_->dimensions();
     s.chi.resize(at(H * kPathChunk * kLanes));
+    s.rise.resize(s.chi.size());
+    s.fall.resize(s.chi.size());
     if (scores.with_tangent) s.tangent.resize(s.chi.size());
     for (std::int64_t from = 0; from < block.groups; from += kPathChunk) {
       const int count = static_cast<int>(std::min<std::int64_t>(kPathChunk, block.groups - from));
@@ -179,6 +213,7 @@ class TokenPath final : public Quadrature {
         if (scores.with_tangent) {
           lane_scores(scores.tangent[k].data(), d, H, d, zeta, count, 0, s.tangent.data());
         }
+        if (scores.moderate) path_powers(H * count, s.chi.data(), s.rise.data(), s.fall.data());
         body(k, from, count, zeta);
       }
     }
@@ -191,8 +226,10 @@ class TokenPath final : public Quadrature {
             sign == 0 ? 1.0 : -1.0,
             s.chi.data(),
             scores.with_tangent ? s.tangent.data() : nullptr,
+            !scores.moderate ? nullptr : (sign == 0 ? s.rise : s.fall).data(),
             scores.shift.row(component).data(),
-            scores.with_tangent ? scores.shift_tangent.row(component).data() : nullptr};
+            scores.with_tangent ? scores.shift_tangent.row(component).data() : nullptr,
+            scores.factor.row(component).data()};
   }
 
   static std::size_t place(const Block& block, int component, int sign, std::int64_t group) {
@@ -263,37 +300,35 @@ class TokenPath final : public Quadrature {
         });
   }
 
-  /// What scores of a component are linear in, as a function of zeta: the rows of m, R and 1; the
-  /// last column does not change its sign with zeta.
-  Matrix carriers(const PathGroup& group, int component) const {
-    const Eigen::Index F = group.root.rows(), d = nodes_->dimensions();
-    Matrix out = Matrix::Zero(d + 1, d + 1);
-    out.topLeftCorner(F, d) = group.root * group.turn.topRows(F);
-    out.block(F, 0, d - F, d) = group.turn.bottomRows(d - F);
-    out.col(d).head(F) = problem_.signal->mean[at(component)];
-    out(d, d) = 1;
-    return out;
+  /// What a head's score is linear in: some of z, its row of m where signals have a mean, and 1.
+  int numbers(const std::vector<int>& z) const { return static_cast<int>(z.size()) + means() + 1; }
+  int means() const {
+    for (const Vector& mean : problem_.signal->mean) {
+      if (!mean.isZero(0.0)) return static_cast<int>(mean.size());
+    }
+    return 0;
   }
 
-  /// After `run` at the same point.
-  Matrix curvature(const Plain& value) {
-    const int H = problem_.H, d = nodes_->dimensions(), C = problem_.signal->count();
+  /// Second derivatives with respect to these numbers of each head, of each group of components;
+  /// after `run` at the same point. Without z: all groups in one.
+  std::vector<std::unique_ptr<PathHessian>> curvature(const Plain& value,
+                                                      const std::vector<int>& z) {
+    const int H = problem_.H, n = z.empty() ? 1 : numbers(z);
+    zeta_ = nodes_->first(log2_nodes_);
     const Scores scores = scores_at(value, nullptr);
-    std::vector<Matrix> carrier(at(C)), linear(at(C));
-    for (const PathGroup& group : groups_) {
-      for (int c = group.first; c < group.first + group.count; ++c) {
-        carrier[at(c)] = carriers(group, c);
-        linear[at(c)] = carrier[at(c)].leftCols(d);
-      }
-    }
+    std::vector<Matrix> linear;
+    for (const PathGroup& group : groups_) linear.push_back(group.turn(z, Eigen::all));
     // Some large parts, as each has a matrix for every cell.
     const std::size_t parts = std::min<std::size_t>(kHessianParts, blocks_.size());
-    std::vector<std::unique_ptr<PathHessian>> sums(parts);
+    const std::size_t sums_of_part = z.empty() ? 1 : groups_.size();
+    std::vector<std::vector<std::unique_ptr<PathHessian>>> sums(parts);
     problem_.workers->for_each_block(parts, [&](std::size_t part, int worker) {
       Scratch& s = scratch_[at(worker)];
-      PathHessian sum(H, d + 1, law_);
+      for (std::size_t k = 0; k < sums_of_part; ++k) {
+        sums[part].push_back(std::make_unique<PathHessian>(H, n, law_));
+      }
       const AlignedVector ones(at(kPathChunk * kLanes), 1.0);
-      AlignedVector x, none(at(H * kLanes));
+      AlignedVector x(at(n * kPathChunk * kLanes)), none(at(H * kLanes));
       std::vector<double> still[2];
       for (int token = 0; token < 2; ++token) {
         still[token].assign(loss_.slopes(token).coefficient.size(), 0.0);
@@ -306,6 +341,7 @@ class TokenPath final : public Quadrature {
         const Block& block = blocks_[b];
         for_each_chunk(
             block, scores, s, [&](std::size_t k, std::int64_t from, int count, const float* zeta) {
+              PathHessian& sum = *sums[part][z.empty() ? 0 : k];
               for (int c = groups_[k].first; c < groups_[k].first + groups_[k].count; ++c) {
                 const Slopes& slopes = loss_.slopes(c > 0);
                 const double weight = problem_.signal->weight[at(c)] * node_weight();
@@ -319,60 +355,137 @@ class TokenPath final : public Quadrature {
                   if (sign == 1) {
                     for (double& p : s.g) p = -p;
                   }
-                  x.resize(at((d + 1) * count * kLanes));
-                  lane_scores(linear[at(c)].data(), d, d + 1, d, zeta, count, 0, x.data());
-                  for (int j = 0; j <= d; ++j) {
-                    for (int i = 0; i < count * kLanes; ++i) {
-                      double& one = x[at(j * count * kLanes + i)];
-                      one = here.sign * one + carrier[at(c)](j, d);
-                    }
-                  }
+                  write_numbers(c, linear[k], here.sign, count, zeta, x.data());
                   sum.add({count, c > 0, weight, s.g.data(), x.data(), t, s.bar.data(),
                            s.bar_tangent.data()});
                 }
               }
             });
       }
-      sums[part] = std::make_unique<PathHessian>(std::move(sum));
     });
-    for (std::size_t part = 1; part < parts; ++part) sums[0]->add(*sums[part]);
-    return sums[0]->finish(loss_);
+    for (std::size_t part = 1; part < parts; ++part) {
+      for (std::size_t k = 0; k < sums_of_part; ++k) sums[0][k]->add(*sums[part][k]);
+    }
+    return std::move(sums[0]);
   }
 
-  /// From [head](row of m, row of R, bias) to m, R, blocks.
-  Matrix in_order(const Matrix& by_head, const Parameters<double>& point) const {
-    const int H = point.H, F = point.F, numbers = F + H + 1;
-    const auto size =
-        static_cast<Eigen::Index>(point.m.size() + point.R.size() + point.blocks.size());
-    std::vector<Eigen::Index> to;
-    for (int h = 0; h < H; ++h) {
-      for (int f = 0; f < F; ++f) to.push_back(h * F + f);
-      for (int k = 0; k < H; ++k) to.push_back(H * F + h * H + k);
-      to.push_back(H * F + H * H + problem_.roles.bias + h);
+  /// z (linear zeta), means of a component and 1, [numbers][groups].
+  void write_numbers(int component, const Matrix& linear, double sign, int count, const float* zeta,
+                     double* x) const {
+    const auto z = static_cast<int>(linear.rows()), d = nodes_->dimensions();
+    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(count) * kLanes;
+    if (z > 0) {
+      lane_scores(linear.data(), d, z, d, zeta, count, 0, x);
+      for (std::ptrdiff_t i = 0; i < z * row; ++i) x[i] *= sign;
+      const Vector& mean = problem_.signal->mean[at(component)];
+      for (int f = 0; f < means(); ++f) std::fill_n(x + (z + f) * row, row, mean[f]);
+      x += (z + means()) * row;
     }
-    Matrix out = Matrix::Zero(size, size);
-    for (int i = 0; i < H * numbers; ++i) {
-      for (int j = 0; j < H * numbers; ++j) out(to[at(i)], to[at(j)]) = by_head(i, j);
+    std::fill_n(x, row, 1.0);
+  }
+
+  /// How the numbers of all heads and groups move with m, R and blocks: columns.
+  Matrix slopes_of_numbers(const std::vector<int>& z, const Plain& value, Eigen::Index size) const {
+    const Eigen::Index H = value.m.rows(), F = value.m.cols(), n = numbers(z);
+    Matrix out = Matrix::Zero(static_cast<Eigen::Index>(groups_.size()) * H * n, size);
+    Plain unit{Matrix::Zero(H, F), Matrix::Zero(H, H), Vector::Zero(H)};
+    const auto column = [&](Eigen::Index j, double& number) {
+      number = 1;
+      for (std::size_t k = 0; k < groups_.size(); ++k) {
+        const Matrix moved =
+            groups_[k].gauge.tangent(turned_[k], score_matrix(groups_[k].root, unit));
+        for (Eigen::Index h = 0; h < H; ++h) {
+          Eigen::Index row = (static_cast<Eigen::Index>(k) * H + h) * n;
+          for (const int i : z) out(row++, j) = moved(h, i);
+          for (int f = 0; f < means(); ++f) out(row++, j) = unit.m(h, f);
+          out(row, j) = unit.b[h];
+        }
+      }
+      number = 0;
+    };
+    for (Eigen::Index i = 0; i < H * F; ++i) column(i, unit.m.data()[i]);
+    if (at(z.size()) > at(F)) {
+      for (Eigen::Index i = 0; i < H * H; ++i) column(H * F + i, unit.R.data()[i]);
     }
+    for (Eigen::Index h = 0; h < H; ++h) column(H * (F + H) + problem_.roles.bias + h, unit.b[h]);
     return out;
   }
 
-  Scores scores_at(const Plain& value, const Plain* tangent) const {
+  /// From these numbers to m, R, blocks: J^T M J, and what the curvature of the gauge does.
+  Matrix in_order(const std::vector<std::unique_ptr<PathHessian>>& sums, const std::vector<int>& z,
+                  const Plain& value) const {
+    const Eigen::Index H = value.m.rows(), F = value.m.cols(), size = H * (F + H) + blocks_size_;
+    const Matrix J = slopes_of_numbers(z, value, size);
+    Matrix out = J.transpose() * PathHessian::finish(sums, loss_) * J;
+    Plain unit{Matrix::Zero(H, F), Matrix::Zero(H, H), Vector::Zero(H)};
+    const auto column = [&](Eigen::Index j, double& number) {
+      number = 1;
+      Plain grad{Matrix::Zero(H, F), Matrix::Zero(H, H), Vector::Zero(H)};
+      for (std::size_t k = 0; k < groups_.size(); ++k) {
+        add_scores(groups_[k],
+                   groups_[k].gauge.pull_back_slope(turned_[k], bars_[k],
+                                                    score_matrix(groups_[k].root, unit)),
+                   grad);
+      }
+      number = 0;
+      out.col(j).head(H * F) += grad.m.reshaped<Eigen::RowMajor>();
+      if (at(z.size()) > at(F))
+        out.col(j).segment(H * F, H * H) += grad.R.reshaped<Eigen::RowMajor>();
+    };
+    for (Eigen::Index i = 0; i < H * F; ++i) column(i, unit.m.data()[i]);
+    if (at(z.size()) > at(F)) {
+      for (Eigen::Index i = 0; i < H * H; ++i) column(H * F + i, unit.R.data()[i]);
+    }
+    return 0.5 * (out + out.transpose());
+  }
+
+  /// At R = 0: along R what two biases have in common at a node, for every column.
+  void add_R_without_R(const std::vector<std::unique_ptr<PathHessian>>& sums,
+                       const std::vector<int>& z, Matrix& out) const {
+    const Eigen::Index H = problem_.H, n = numbers(z),
+                       R = H * (static_cast<Eigen::Index>(nodes_->dimensions()) - H);
+    Matrix price = Matrix::Zero(H, H);
+    for (const auto& sum : sums) {
+      const Matrix by_node = sum->of_nodes();
+      for (Eigen::Index h = 0; h < H; ++h) {
+        for (Eigen::Index j = 0; j < H; ++j) price(h, j) += by_node(h * n + n - 1, j * n + n - 1);
+      }
+    }
+    for (Eigen::Index h = 0; h < H; ++h) {
+      for (Eigen::Index j = 0; j < H; ++j) {
+        for (Eigen::Index k = 0; k < H; ++k) out(R + h * H + k, R + j * H + k) = price(h, j);
+      }
+    }
+  }
+
+  Scores scores_at(const Plain& value, const Plain* tangent) {
     const SignalComponents& signal = *problem_.signal;
-    Scores out{{}, {}, shifts(signal, value, common_), {}, tangent != nullptr};
-    for (const PathGroup& group : groups_) out.A.push_back(score_matrix(group, value));
-    double largest = out.shift.cwiseAbs().maxCoeff();
-    for (const Matrix& A : out.A) largest += 9 * A.cwiseAbs().rowwise().sum().maxCoeff();
-    if (!(largest < kLargestScore)) check_width(HUGE_VAL);  // nor are sums of them finite
-    if (!tangent) return out;
-    out.shift_tangent = shifts(signal, *tangent, 0);
-    for (const PathGroup& group : groups_) out.tangent.push_back(score_matrix(group, *tangent));
+    Scores out{{}, {}, shifts(signal, value, common_), {}, {}, tangent != nullptr, true};
+    const double shift = out.shift.cwiseAbs().maxCoeff();
+    double chi = 0;
+    for (const PathGroup& group : groups_) {
+      const Matrix A = score_matrix(group.root, value);
+      chi = std::max(chi, nodes_->largest() * A.rowwise().norm().maxCoeff());
+      if (!(chi + shift < kLargestScore)) check_width(HUGE_VAL);  // nor are sums of them finite
+      const std::size_t k = out.A.size();
+      turned_.resize(groups_.size());
+      turned_[k] = group.gauge.turn(A);
+      out.A.emplace_back(turned_[k].scores * group.turn);
+      if (tangent) {
+        out.tangent.emplace_back(
+            group.gauge.tangent(turned_[k], score_matrix(group.root, *tangent)) * group.turn);
+      }
+    }
+    out.moderate = chi < kModerate && shift < kModerate;
+    out.factor = out.shift.array().exp();
+    if (tangent) out.shift_tangent = shifts(signal, *tangent, 0);
     return out;
   }
 
   double node_weight() const { return 0.5 / static_cast<double>(groups_of_nodes_ * kLanes); }
 
-  void run(const Plain& value, const Plain* tangent, Plain& grad) {
+  /// The loss, and its derivatives with respect to scores and shifts, or tangents of these.
+  void run(const Plain& value, const Plain* tangent) {
     const SignalComponents& signal = *problem_.signal;
     zeta_ = nodes_->first(log2_nodes_);
     const Scores scores = scores_at(value, tangent);
@@ -388,10 +501,14 @@ class TokenPath final : public Quadrature {
     }
     loss_.evaluate(law_, tangent ? moved : nullptr);
     for_each_block([&](Block& block, Scratch& s) { look_back(block, scores, s); });
+    collect();
+    bars_at_ = tangent ? Plain{} : value;
+  }
 
-    const int H = problem_.H, d = nodes_->dimensions();
-    const Eigen::Index F = value.m.cols();
-    grad = {Matrix::Zero(H, F), Matrix::Zero(H, H), Vector::Zero(H)};
+  /// Sums over blocks.
+  void collect() {
+    const int H = problem_.H, d = nodes_->dimensions(), C = problem_.signal->count();
+    bars_.clear();
     for (std::size_t k = 0; k < groups_.size(); ++k) {
       Matrix outer = Matrix::Zero(H, d);
       for (const Block& block : blocks_) {
@@ -400,19 +517,35 @@ class TokenPath final : public Quadrature {
           for (int j = 0; j < kLanes; ++j) outer.data()[i] += lane[j];
         }
       }
-      const Matrix bar = outer * groups_[k].turn.transpose();
-      grad.m += bar.leftCols(F) * groups_[k].root;
-      grad.R += bar.rightCols(H);
+      bars_.emplace_back(outer * groups_[k].turn.transpose());
     }
-    for (int c = 0; c < signal.count(); ++c) {
-      Vector mean = Vector::Zero(H);
-      for (const Block& block : blocks_) {
-        for (int h = 0; h < H; ++h) {
-          for (int j = 0; j < kLanes; ++j) mean[h] += block.sum[at((c * H + h) * kLanes + j)];
-        }
+    shift_bars_ = Matrix::Zero(C, H);
+    for (const Block& block : blocks_) {
+      for (int i = 0; i < C * H; ++i) {
+        for (int j = 0; j < kLanes; ++j) shift_bars_.data()[i] += block.sum[at(i * kLanes + j)];
       }
+    }
+  }
+
+  /// A derivative with respect to A_c, as one with respect to m and R.
+  static void add_scores(const PathGroup& group, const Matrix& bar, Plain& grad) {
+    const Eigen::Index F = group.root.rows();
+    grad.m += bar.leftCols(F) * group.root;
+    grad.R += bar.rightCols(bar.cols() - F);
+  }
+
+  /// The gradient, or its tangent but for the curvature of the gauge.
+  void pull_back(const Plain& value, Plain& grad) const {
+    const Eigen::Index H = value.m.rows();
+    grad = {Matrix::Zero(H, value.m.cols()), Matrix::Zero(H, H), Vector::Zero(H)};
+    for (std::size_t k = 0; k < groups_.size(); ++k) {
+      add_scores(groups_[k], groups_[k].gauge.pull_back(turned_[k], bars_[k]), grad);
+    }
+    if (value.R.isZero(0.0)) grad.R.setZero();
+    for (int c = 0; c < problem_.signal->count(); ++c) {
+      const Vector mean = shift_bars_.row(c).transpose();
       grad.b += mean;
-      grad.m += mean * signal.mean[at(c)].transpose();
+      grad.m += mean * problem_.signal->mean[at(c)].transpose();
     }
   }
 
@@ -427,42 +560,14 @@ class TokenPath final : public Quadrature {
   std::vector<Scratch> scratch_;
   Histogram law_[2];
   WeightLoss loss_;
+  std::vector<PathGauge::Turned> turned_;  // of each group, at the last point
+  std::vector<Matrix> bars_;               // dE/d(A O), and dE/dshift of each component
+  Matrix shift_bars_;
+  Plain bars_at_;  // where; empty after tangents
+  Eigen::Index blocks_size_;
 };
 
 }  // namespace
-
-const float* TokenNodes::first(int log2) {
-  if (log2 <= have_) return zeta_.data();
-  ScrambledSobol sequence(dimensions_, kMostLog2, 1);
-  sequence.scramble({1, Purpose::scrambling, 0});
-  const std::size_t step = at(dimensions_) * kLanes;
-  const std::size_t before = have_ > 0 ? (std::size_t{1} << have_) / kLanes : 0,
-                    after = (std::size_t{1} << log2) / kLanes;
-  zeta_.resize(after * step);
-  AlignedVector group(step);
-  for (std::size_t g = before; g < after; ++g) {
-    sequence.normals(0, static_cast<std::int64_t>(g), 0, dimensions_, group.data());
-    for (std::size_t i = 0; i < step; ++i) zeta_[g * step + i] = static_cast<float>(group[i]);
-  }
-  have_ = log2;
-  return zeta_.data();
-}
-
-const Matrix& TokenNodes::whitening(int log2) {
-  if (const auto known = whitening_.find(log2); known != whitening_.end()) return known->second;
-  const float* zeta = first(log2);
-  const std::int64_t groups = (std::int64_t{1} << log2) / kLanes;
-  const int d = dimensions_;
-  Matrix covariance = Matrix::Zero(d, d);
-  for (std::int64_t g = 0; g < groups; ++g) {
-    const Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> x(
-        zeta + g * d * kLanes, d, kLanes);
-    covariance += (x * x.transpose()).cast<double>();
-  }
-  covariance /= static_cast<double>(groups * kLanes);
-  const Eigen::LLT<Matrix> factor(covariance);
-  return whitening_[log2] = factor.matrixL().solve(Matrix::Identity(d, d));
-}
 
 int most_path_nodes(const QuadratureProblem& problem, int features) {
   const double bytes = 4.0 * (features + problem.H) + 16.0 * problem.signal->count();

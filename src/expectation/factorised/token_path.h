@@ -12,35 +12,20 @@
 // where the nodes were placed, so that the first coordinates of Sobol's sequence do most; every
 // zeta comes with -zeta, and they are whitened: polynomials of degree 3 in z are exact.
 //
-// Cost: 2 nodes x components x (H exponentials, twice), and nodes x H (F + H) multiplications,
-// twice. Error: about N^(-0.6) at scores of deviation 10, and faster at small ones.
+// At R = 0 the expectation over the H normals of R is taken exactly: grad_R E = 0, and the second
+// derivatives along R are those of Price's theorem, E[(D'' - D') p_h p_h' + delta_hh' D' p_h] for
+// every column.
+//
+// Cost: 2 nodes x covariances x (H exponentials, twice for nodes and their mirror images together),
+// and nodes x H (F + H) multiplications, twice. Error: about N^(-0.6) at scores of deviation 10,
+// and faster at small ones.
 
-#include <map>
 #include <memory>
 
-#include "core/aligned.h"
 #include "expectation/factorised/quadrature.h"
+#include "expectation/factorised/token_nodes.h"
 
 namespace headflow::factorised {
-
-/// Standard normals in groups of 8 nodes, [group][dimension][8]: a prefix of one scrambled Sobol'
-/// sequence, so that more of them contain fewer.
-class TokenNodes {
- public:
-  explicit TokenNodes(int dimensions) : dimensions_(dimensions) {}
-
-  int dimensions() const { return dimensions_; }
-  /// The first 2^log2 of them; at least 8.
-  const float* first(int log2);
-  /// L^-1, with L L^T the covariance of the first 2^log2 and their mirror images.
-  const Matrix& whitening(int log2);
-
- private:
-  int dimensions_;
-  int have_ = 0;  // log2
-  AlignedArray<float> zeta_;
-  std::map<int, Matrix> whitening_;
-};
 
 /// The largest and the smallest number of nodes for a problem, as a logarithm.
 int most_path_nodes(const QuadratureProblem& problem, int features);
