@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "study/config.h"
+#include "study/measure_info.h"
 #include "study/value.h"
 
 namespace headflow {
