@@ -40,8 +40,11 @@ LogEvidence::LogEvidence(const GaussianMixture& prior) {
 double LogEvidence::operator()(const Vector& chi) const {
   double most = -std::numeric_limits<double>::infinity(), sum = 0;
   for (const Term& term : terms_) {
-    const Vector seen = term.rows * chi;
-    const double value = term.constant + seen[0] + 0.5 * seen.tail(seen.size() - 1).squaredNorm();
+    double value = term.constant + term.rows.row(0).dot(chi);
+    for (Eigen::Index r = 1; r < term.rows.rows(); ++r) {
+      const double seen = term.rows.row(r).dot(chi);
+      value += 0.5 * seen * seen;
+    }
     if (value > most) sum *= std::exp(most - value), most = value;
     sum += std::exp(value - most);
   }
