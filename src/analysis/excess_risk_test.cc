@@ -81,7 +81,7 @@ TEST(ExcessRisk, ManyComponents) {
   options.prior_parameters["points"] = Vector::LinSpaced(70, 0.5, 4.0);
   options.prior_parameters.erase("weights");
   const Problem problem(options);
-  expect_excess(problem, random_point(problem, 8, 0.7), 1 << 15);
+  expect_excess(problem, random_point(problem, 8, 0.7), 1 << 13, 0.02);
 }
 
 // More coordinates than Sobol' sequences have.
