@@ -27,6 +27,11 @@ std::string table(const Quantity& q) {
 void print_loss(const Dataset& result) {
   fmt::print("loss  {:.{}f} +- {:.2g}  ({})\n", result.number("loss"), places(result.error("loss")),
              result.error("loss"), result.text("error_kind"));
+  if (result.find("excess_risk")) {
+    const Quantity& excess = result["excess_risk"];
+    fmt::print("excess risk  {:.6g} +- {:.2g}  ({})\n", excess.values[0], excess.errors[0],
+               to_string(excess.error_kinds[0]));
+  }
   fmt::print("gradient\n");
   for (const Quantity& q : result.quantities) {
     if (q.name.starts_with("grad_")) fmt::print("{}", table(q));
@@ -63,10 +68,12 @@ const Command& loss_command() {
       "loss",
       "loss and gradient at a point",
       "Loss E(m, R, b, v) and its gradient at a point, each number with its error. With problem.p\n"
-      "the gradient is with respect to m_hf = k_h . k*_f.\n\n"
+      "the gradient is with respect to m_hf = k_h . k*_f. With --excess also the excess risk over\n"
+      "the Bayes estimator, without the cancellation of a difference of two losses.\n\n"
       "example:\n"
       "  headflow loss point.toml --tolerance 1e-8 --json\n"
       "  headflow loss point.toml --engine mc --samples 100000 --seed 1\n"
+      "  headflow loss point.toml --excess 100000\n"
       "where point.toml holds\n"
       "  [problem]\n"
       "  activation = \"softmax\"\n"
@@ -77,7 +84,7 @@ const Command& loss_command() {
       "  nu = [2.0, 2.0]\n"
       "  [point]\n"
       "  m = [[1.0, 0.5], [1.0, -0.5]]\n",
-      {"problem", "point", "run", "result.output", "program"},
+      {"problem", "point", "run", "loss", "result.output", "program"},
       true,
       nullptr,
       run_loss};

@@ -105,7 +105,7 @@ void note_unused_samples(const Dataset& result, const Invocation& call) {
   if (sampled && result.text("engine_reason").empty()) {
     unused("run.tolerance", "the engine " + name + " takes run.samples");
   }
-  if (name != "qmc" && name != "factorised+qmc") {
+  if (name != "qmc" && name != "factorised+qmc" && !result.find("excess_risk")) {
     unused("run.randomisations", "the engine is " + name);
   }
   if (!sampled) unused("run.precision", "the engine is " + name);

@@ -85,7 +85,8 @@ const Command& sweep_command() {
       "A key of a list takes an index: problem.nu[2].\n\n"
       "example:\n"
       "  headflow sweep configs/sweep.toml --output sweep.nc\n",
-      {"problem", "point", "run", "flow", "end", "sgd", "compare", "result.output", "program"},
+      {"problem", "point", "run", "loss", "flow", "end", "sgd", "compare", "result.output",
+       "program"},
       true,
       nullptr,
       run_sweep};

@@ -66,6 +66,7 @@ void check_task(const Config& config, const Measures& measures, bool point_is_se
       std::ranges::any_of(measures, [](Measure one) { return source_of(one) == Source::end; });
   if (flow) check_flow(config, problem, to_the_end);
   if (sgd) check_sgd(config);
+  if (std::ranges::count(measures, Measure::end) > 0) config.loss.check(problem);
   const bool from_point =
       (flow && config.flow.init == FlowInit::point) || (sgd && config.sgd.init == SgdInit::point);
   if (point_is_set && !from_point) {

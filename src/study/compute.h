@@ -16,7 +16,8 @@
 
 namespace headflow {
 
-/// Loss and gradient at [point]: loss, grad_m, grad_R, grad_<block>, each with its errors.
+/// Loss and gradient at [point]: loss, grad_m, grad_R, grad_<block>, each with its errors; with
+/// loss.excess also excess_risk.
 Dataset compute_loss(const Config& config, const Context& context = {});
 
 /// The Bayes risk: risk, with its error.

@@ -50,6 +50,7 @@ Dataset compute_loss(const Config& config, const Context& context) {
   const Problem problem = noted_problem(config.problem, context);
   const Point point = config.point.make(problem);
   check_engine(problem, config.run);
+  config.loss.check(problem);
   const Stopwatch watch;
   const auto engine = make_engine(problem, config.run, {&point, false}, context);
   Evaluation result;
@@ -62,9 +63,12 @@ Dataset compute_loss(const Config& config, const Context& context) {
   note_unseen(*engine, result, context);
   const double in_frame = result.grad_error.max();  // what the engine was asked for
   Dataset out{"headflow-loss", "headflow: loss and gradient at a point", {}, {}, {}};
-  out.provenance = {config_text(config, {"problem", "point", "run"}), "", config.run.seed};
+  out.provenance = {config_text(config, {"problem", "point", "run", "loss"}), "", config.run.seed};
   out.add("loss", "population loss", result.loss)
       .with_errors({result.loss_error}, engine->error_kind());
+  if (config.loss.excess > 0) {
+    add_excess_risk(out, noted_excess_risk(config, problem, point, context));
+  }
   add_gradient(out, problem, problem.frame().leave_gradient(std::move(result.grad)),
                problem.frame().leave_gradient_error(std::move(result.grad_error)),
                engine->error_kind());

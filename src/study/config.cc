@@ -50,6 +50,20 @@ Point PointOptions::make(const Problem& problem) const {
   return problem.frame().enter(std::move(out));
 }
 
+void LossOptions::check(const Problem& problem) const {
+  if (excess == 0) return;
+  const std::string value = fmt::format("{}", excess);
+  if (excess < 2 || excess > 1'000'000'000'000) {
+    throw OptionError("loss.excess", value,
+                      "must be 0 (no excess risk), or from 2 (an error needs two) to 10^12");
+  }
+  if (!problem.prior().mixture()) {
+    throw OptionError("loss.excess", value,
+                      "needs a prior that is a mixture of Gaussians and atoms: of this one the "
+                      "posterior is not known");
+  }
+}
+
 void EndOptions::check() const {
   if (!(gradient > 0)) {
     throw OptionError("end.gradient", fmt::format("{}", gradient), "must be positive");

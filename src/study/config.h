@@ -28,6 +28,14 @@ struct PointOptions {
   Point make(const Problem& problem) const;
 };
 
+/// The [loss] table: what is computed besides the loss, at a point or at the end of training.
+struct LossOptions {
+  std::int64_t excess = 0;  ///< points for the excess risk (excess_risk.h); 0: it is not computed
+
+  /// Throws OptionError: also if the excess risk is wanted where no posterior is known.
+  void check(const Problem& problem) const;
+};
+
 /// How the end of training is found.
 enum class EndSearch {
   newton,  ///< past saddles, with the Hessian's signs
@@ -90,6 +98,7 @@ struct Config {
   ProblemOptions problem;
   PointOptions point;
   EngineOptions run;
+  LossOptions loss;
   FlowOptions flow;
   EndOptions end;
   SgdOptions sgd;

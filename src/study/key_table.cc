@@ -356,6 +356,9 @@ void add_sgd(Table& t) {
 }
 
 void add_others(Table& t) {
+  t.add("loss", "excess", HEADFLOW_FIELD(loss, excess),
+        "points for the excess risk, the loss above the Bayes risk: E sum_l (a_l - p_l)^2 over the "
+        "mean attention a and the posterior p (0: not computed; 100000 is a good number)");
   t.add("hessian", "at", HEADFLOW_FIELD(hessian, at),
         "where: point ([point]), origin (m = R = 0, b as given, attention 1/L) or saddle (where "
         "the flow of equal heads ends)");

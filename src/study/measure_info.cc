@@ -33,11 +33,11 @@ Info sgd_info() {
 Info info_of(Measure measure) {
   switch (measure) {
     case Measure::end:
-      return {
-          Source::end,
-          {"loss", "loss_error", "gradient_norm", "converged", "index", "end_time", "m", "R_norm"},
-          {"attention_head", "feature"},
-          {""}};
+      return {Source::end,
+              {"loss", "loss_error", "excess_risk", "excess_risk_error", "gradient_norm",
+               "converged", "index", "end_time", "m", "R_norm"},
+              {"attention_head", "feature"},
+              {""}};
     case Measure::bayes: return {Source::model, {"bayes", "bayes_error"}, {}};
     case Measure::flow:
       return {Source::flow,
@@ -105,6 +105,9 @@ std::string why_unused(const std::string& key, const Measures& measures, bool ne
     return "none of the measures runs SGD";
   if (section == "end" && !any(Source::end)) {
     return "none of the measures goes to the end of training";
+  }
+  if (section == "loss" && std::ranges::count(measures, Measure::end) == 0) {
+    return "the excess risk comes with the measure \"end\"";
   }
   if (section != "flow") return "";
   if (std::ranges::none_of(measures, trains)) return "none of the measures starts a flow";

@@ -12,7 +12,8 @@ namespace headflow {
 
 enum class Measure {
   end,      ///< where training ends (E^infinity), by end.search: fixed_point.h, or the flow until
-            ///< its gradient is below end.gradient; loss, point, index
+            ///< its gradient is below end.gradient; loss, point, index; with
+            ///< loss.excess the excess risk
   bayes,    ///< the Bayes risk
   flow,     ///< the trajectory of the flow at its output times
   sgd,      ///< a run of SGD, and its limits from its very start at the same times

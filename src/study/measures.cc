@@ -163,6 +163,11 @@ void Task::end_measure() {
   const End& found = end();
   out_.add("loss", "loss at the end of training", found.loss)
       .with_errors({found.error}, found.error_kind);
+  if (config_.loss.excess > 0) {  // of no end it is unknown (`measure`)
+    add_excess_risk(out_, found.diverged
+                              ? ExcessRisk{}
+                              : noted_excess_risk(config_, problem_, found.point, context_));
+  }
   out_.add("gradient_norm", "norm of the gradient at the end", found.gradient_norm);
   out_.add("converged", "1 if the gradient is below end.gradient", found.converged ? 1.0 : 0.0)
       .whole_numbers();
@@ -330,6 +335,7 @@ std::optional<Dataset> measure_task(const Config& config, const Measures& measur
                                     const Context& context) {
   check_measures(measures);
   config.end.check();
+  if (std::ranges::count(measures, Measure::end) > 0) config.loss.check(Problem(config.problem));
   try {
     Task task(config, context);
     for (const Measure measure : measures) task.measure(measure);

@@ -55,6 +55,8 @@ TEST(Measures, GiveWhatTheySay) {
   Config config;
   small(config);
   for (const auto& [measure, name] : kNames<Measure>) expect_what_it_says(config, measure);
+  config.loss.excess = 64;
+  expect_what_it_says(config, Measure::end);
   config.flow.integrator = Scheme::euler;
   config.flow.step = 0.5;
   for (const auto& activation : activations()) {
@@ -110,6 +112,31 @@ TEST(Measures, TheLossAtTheEndIsThatOfFreshSamples) {
   EXPECT_LT(std::abs(mean), 4 * error) << mean << " +- " << error;
 }
 
+// The excess risk at the end comes when it is asked for, costs nothing else, and where no posterior
+// is known it is refused before anything runs.
+TEST(Measures, ExcessRiskAtTheEnd) {
+  Config config;
+  small(config);
+  EXPECT_FALSE(measure_task(config, {Measure::end}, {})->find("excess_risk"));
+  const double without = expected_seconds(config, {Measure::end});
+  config.loss.excess = 1 << 12;
+  EXPECT_GT(expected_seconds(config, {Measure::end}), without);
+  EXPECT_EQ(expected_seconds(config, {Measure::similarity}), without);
+  const Dataset found = *measure_task(config, {Measure::end, Measure::bayes}, {});
+  EXPECT_NEAR(found.number("excess_risk"), found.number("loss") - found.number("bayes"),
+              6 * found.error("excess_risk") + found.error("loss") + found.error("bayes"));
+  EXPECT_EQ(why_unused("loss.excess", {Measure::end}, true), "");
+  EXPECT_NE(why_unused("loss.excess", {Measure::bayes}, true), "");
+
+  const auto uniform =
+      prior_of_uniform(Vector::Zero(1), Matrix::Constant(1, 1, 1.0 / 3), Vector::Ones(1),
+                       [](double u, double* theta) { theta[0] = 2 * u - 1; });
+  const Problem problem(find_activation("softmax"), uniform, config.problem);
+  EXPECT_THROW(config.loss.check(problem), OptionError);
+  config.loss.excess = 0;
+  EXPECT_NO_THROW(config.loss.check(problem));
+}
+
 TEST(Measures, SgdStartsWhereItIsTold) {
   Config config;
   small(config);
@@ -144,6 +171,7 @@ TEST(Measures, TasksAreCheckedWithoutComputing) {
   };
   check(Measure::end, "run.tolerance", [](Config& s) { s.run.tolerance = 5; });
   check(Measure::end, "run.samples", [](Config& s) { s.run.samples = 1; });
+  check(Measure::end, "loss.excess", [](Config& s) { s.loss.excess = 1; });
   check(Measure::end, "run.randomisations", [](Config& s) { s.run.randomisations = 1; });
   check(Measure::end, "point.m", [](Config& s) {
     s.flow.init = FlowInit::point;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "analysis/excess_risk.h"
 #include "analysis/fixed_point.h"
 #include "core/context.h"
 #include "expectation/engine.h"
@@ -28,6 +29,11 @@ Problem noted_problem(const ProblemOptions& options, const Context& context);
 /// Attributes that say how expectations were computed: engine, engine_reason, engine_samples,
 /// engine_tolerance, error_kind.
 void set_engine(Dataset& out, const Engine& engine);
+
+/// The excess risk at a point, by [loss] and [run]; a remark if its error is a guess.
+ExcessRisk noted_excess_risk(const Config& config, const Problem& problem, const Point& point,
+                             const Context& context);
+void add_excess_risk(Dataset& out, const ExcessRisk& found);
 
 /// The search for the end of training, by [end] and the steps of [flow].
 FixedPointOptions fixed_point_options(const Config& config);

@@ -68,8 +68,8 @@ void set_elements(Config& config, const Key& key, const std::map<std::size_t, do
 }  // namespace
 
 const std::vector<std::string>& swept_sections() {
-  static const std::vector<std::string> sections = {"problem", "run", "point",  "flow",
-                                                    "end",     "sgd", "compare"};
+  static const std::vector<std::string> sections = {"problem", "run", "point", "loss",
+                                                    "flow",    "end", "sgd",   "compare"};
   return sections;
 }
 

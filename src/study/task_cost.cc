@@ -14,6 +14,8 @@ constexpr double kSampleOfEngine = 1.3e-9;  // a head at a token of a sample
 constexpr double kFactorised = 4e-5;        // a pair of heads, F = 2, tolerance 1e-4
 constexpr double kJoint = 1.2e-5;           // B-softmax: times 3^H
 constexpr double kPath = 1.5e-3;            // a head, tolerance 1e-4, at large scores
+constexpr double kNormal = 6e-9;            // a coordinate of a point
+constexpr double kPosterior = 5e-8;         // of a token, for a component of the prior
 constexpr double kAdaptiveSteps = 300;      // evaluations of an adaptive flow to 10^4
 
 struct TaskSizes {
@@ -75,6 +77,19 @@ double sgd_seconds(const Config& c) {
   return out;
 }
 
+double excess_seconds(const Config& c) {
+  const auto [H, F, L] = sizes_of(c);
+  double components = c.problem.prior == "flipping" ? F : 1;
+  for (const char* rows : {"points", "means"}) {
+    const auto given = c.problem.prior_parameters.find(rows);
+    if (given != c.problem.prior_parameters.end()) {
+      components = std::max(components, static_cast<double>(given->second.rows()));
+    }
+  }
+  return static_cast<double>(c.loss.excess) * L *
+         (kNormal * (F + H) + components * (kPosterior + kSampleOfEngine * H));
+}
+
 /// Of a point: m, norms of R, blocks.
 double numbers_of_point(const Config& c) {
   const auto [H, F, L] = sizes_of(c);
@@ -86,7 +101,7 @@ double numbers_of_point(const Config& c) {
 double numbers_of(const Config& c, Measure measure) {
   const auto [H, F, L] = sizes_of(c);
   switch (measure) {
-    case Measure::end: return 7 + numbers_of_point(c);
+    case Measure::end: return (c.loss.excess > 0 ? 9 : 7) + numbers_of_point(c);
     case Measure::bayes: return 2;
     case Measure::flow: return (c.flow.outputs + 2.0) * (3 + numbers_of_point(c));
     case Measure::sgd: {
@@ -118,6 +133,7 @@ double expected_seconds(const Config& c, const Measures& measures) {
   if (needs(Source::flow)) out += flow_seconds(c);
   if (needs(Source::sgd)) out += sgd_seconds(c);
   if (needs(Source::end)) out += end_seconds(c);
+  if (has(Measure::end)) out += excess_seconds(c);
   if (has(Measure::pruning)) {
     out += 0.5 * c.problem.heads * (c.problem.heads + 1) * evaluation_seconds(c, false);
   }

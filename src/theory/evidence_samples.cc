@@ -1,56 +1,12 @@
 // The evidence of any mixture from random tokens, for priors that no grid can hold.
 
-#include <Eigen/Dense>
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "core/random.h"
 #include "theory/evidence.h"
+#include "theory/log_evidence.h"
 #include "theory/log_histogram.h"
 
 namespace headflow {
 namespace {
-
-/// log w(chi) in F coordinates.
-class LogEvidence {
- public:
-  explicit LogEvidence(const GaussianMixture& prior) {
-    for (const MixtureComponent& component : prior.components()) {
-      // chi.C chi/2 + b.chi + c with C = A (I + A^T A)^-1 A^T for the factor A (Woodbury).
-      const Eigen::Index rank = component.factor.cols();
-      const Matrix inner =
-          Matrix::Identity(rank, rank) + component.factor.transpose() * component.factor;
-      const Eigen::LLT<Matrix> cholesky(inner);
-      Term term;
-      term.root = cholesky.matrixL().solve(Matrix(component.factor.transpose()));
-      const Vector seen = term.root * component.mean;
-      term.linear = component.mean - term.root.transpose() * seen;
-      term.constant = std::log(component.weight) - 0.5 * component.mean.dot(term.linear);
-      for (Eigen::Index i = 0; i < rank; ++i) term.constant -= std::log(cholesky.matrixLLT()(i, i));
-      terms_.push_back(std::move(term));
-    }
-  }
-
-  double operator()(const Vector& chi) const {
-    double most = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (const Term& term : terms_) {
-      const Vector seen = term.root * chi;
-      const double value = term.constant + term.linear.dot(chi) + 0.5 * seen.squaredNorm();
-      if (value > most) sum *= std::exp(most - value), most = value;
-      sum += std::exp(value - most);
-    }
-    return most + std::log(sum);
-  }
-
- private:
-  struct Term {
-    Matrix root;  ///< C = root^T root
-    Vector linear;
-    double constant = 0;
-  };
-  std::vector<Term> terms_;
-};
 
 class SampledEvidence final : public Evidence {
  public:

@@ -111,6 +111,29 @@ class Loss(CommandLine):
             self.assertLess(abs(results[engine]["loss"] - exact), 5 * results[engine]["loss_error"])
         self.assertLess(results["qmc"]["loss_error"], results["mc"]["loss_error"])
 
+    def test_excess_risk(self):
+        """Equal to the loss above the Bayes risk within six standard errors of 15 degrees of freedom: a false alarm in 4e4."""
+        done = run("loss", self.point, "--excess", 20000, "--output", self.output, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = json.loads(done.stdout)
+        bayes = json.loads(run("bayes", self.point, "--json").stdout)
+        off = out["excess_risk"] - (out["loss"] - bayes["risk"])
+        self.assertLess(abs(off), 6 * out["excess_risk_error"] + 1e-5)
+        self.assertLess(out["excess_risk_error"], 0.01 * out["excess_risk"])
+        self.assertEqual(out["error_kinds"]["excess_risk_error"], "standard error over randomisations")
+        self.assertIn("excess = 20000", out["provenance"]["configuration"])
+        with xarray.open_dataset(self.output) as data:
+            self.assertEqual(data.excess_risk.item(), out["excess_risk"])
+            self.assertEqual(data.excess_risk.attrs["ancillary_variables"], "excess_risk_error")
+        # Heads on the two atoms are the Bayes estimator.
+        at_atoms = ["--m", "1.5,1;1.5,-1", "--R", "0,0;0,0", "--b", "0,0", "--nu", "2.25,1", "--activation", "b-softmax"]
+        done = run("loss", self.point, *at_atoms, "--excess", 1000)
+        self.assertRegex(done.stdout, r"excess risk  \S+e-\d+ \+- 1e-28")
+        self.assertNotIn("excess", run("loss", self.point).stdout)
+        refused = run("loss", self.point, "--excess", 1)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("loss.excess = 1", refused.stderr)
+
     def test_a_tolerance_out_of_reach_is_remarked(self):
         point = self.path / "wide.toml"
         point.write_text("[problem]\nactivation = 'b-softmax'\nheads = 8\nfeatures = 2\nnu = 2.0\n")

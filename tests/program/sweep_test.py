@@ -297,12 +297,24 @@ values = [400, 1]
             self.assertTrue(np.isnan(data[name].values[0]).all(), name)
             self.assertTrue(np.isfinite(data[name].values[1]).any(), name)
         self.assertTrue(np.isfinite(data.bayes.values).all())
+        self.assertNotIn("excess_risk", data)
         one = self.path / "one.toml"
         one.write_text(self.DIVERGES.split("[sweep]")[0])
         for command in ("phases", "prune"):
             got = run(command, one)
             self.assertEqual((got.returncode, got.stdout), (3, ""), got.stderr)
             self.assertIn("diverged", got.stderr)
+
+    def test_excess_risk(self):
+        """Equal to the loss above the Bayes risk within six standard errors; unknown where there is no end."""
+        text = self.DIVERGES.replace(', "flow", "phases", "pruning"', "").replace("samples = 200", "samples = 5000")
+        got = self.sweep(text.replace("time = 4e4", "time = 4e3") + "[loss]\nexcess = 5000\n")
+        self.assertEqual(got.returncode, 3, got.stderr)
+        data = self.data()
+        self.assertTrue(np.isnan(data.excess_risk.values[0]) and np.isnan(data.excess_risk_error.values[0]))
+        off = (data.excess_risk - (data.loss - data.bayes)).values[1]
+        self.assertLess(abs(off), 6 * np.hypot(data.excess_risk_error, data.loss_error).values[1])
+        self.assertGreater(data.excess_risk.values[1], 10 * data.excess_risk_error.values[1])
 
     def test_a_damaged_result_is_made_again(self):
         self.done(BAYES)
@@ -338,7 +350,7 @@ class Mistakes(Sweeps):
 
     def test_what_changes_nothing(self):
         for key, values, why in (("flow.time", "[1, 2]", "starts a flow"), ("sgd.method", '["reduced", "direct"]', "runs SGD"),
-                                 ("end.gradient", "[0.1, 0.2]", "end of training")):
+                                 ("end.gradient", "[0.1, 0.2]", "end of training"), ("loss.excess", "[0, 100]", "the measure \"end\"")):
             self.refused(BAYES.replace('"run.seed"', f'"{key}"').replace("range = [1, 2]", f"values = {values}"), key, why)
         end = BAYES.replace('["bayes"]', '["end"]')
         self.refused(end, "newton", flags=("--time", 5))
