@@ -7,6 +7,7 @@
 
 #include "analysis/symmetries.h"
 #include "dynamics/integrator.h"
+#include "expectation/factorised/factorised.h"
 #include "theory/origin.h"
 
 namespace headflow {
@@ -16,7 +17,6 @@ constexpr int kMostNewton = 30;
 constexpr double kLongestStep = 1.0;      // of Newton
 constexpr double kFurthest = 3.0;         // that Newton may go from where the flow was
 constexpr double kSmallR = 0.3;           // below, R = 0 is tried
-constexpr double kFadesSlowly = 3e-7;     // a gradient; above, R is waited for
 constexpr double kLeastGradient = 1e-11;  // no use to ask the flow for less
 constexpr double kNothing = 1e-9;         // displacement from a saddle that is rounding
 constexpr double kLeft = 0.03;            // displacement of a flow that has left it
@@ -26,6 +26,7 @@ constexpr double kTooLarge = 1e6;         // a coordinate: on its way to infinit
 constexpr double kManySamples = 5e6;      // of one evaluation of the flow, B-softmax
 constexpr double kLoosest = 1e-3;         // tolerance of the flow
 constexpr double kWay = 3e-4;             // the same with quasi-random nodes, to begin with
+constexpr double kFading = 2e-4;          // and while R fades
 constexpr double kLongestTime = FixedPointOptions().longest_time;
 
 /// The gradient in the Hessian's coordinates.
@@ -229,21 +230,26 @@ class Search {
   FixedPoint search(const Point& start) {
     point_ = start;
     tolerance_ = std::min(10 * engine_.tolerance, kLoosest);
-    std::unique_ptr<Engine> rough = make(tolerance_);
-    rough->adapt(point_);
-    if (rough->has_whole_hessian() && tolerance_ < kWay) rough = make(tolerance_ = kWay);
+    std::unique_ptr<Engine> rough = quasi_random_nodes();
+    if (!rough) rough = make(tolerance_);
     // Samples would break symmetries that nodes keep: not later, either.
     if (!rough->sampled()) engine_.engine = EngineName::factorised;
     double gradient = options_.flow_gradient, tolerance = tolerance_;
     for (int failures = 0, saddles = 0; failures < kMostFailures;) {
       // Few quasi-random nodes show the way, too: the gradient of their own loss is exact.
-      const double least = rough->has_whole_hessian() ? 1e3 * gradient : gradient;
+      // Where R fades it is errors of the nodes that would be followed in the end.
+      double least = gradient;
+      if (rough->has_whole_hessian()) {
+        least = rests_on_R(*rough) ? std::max(gradient, kFading) : 30 * gradient;
+      }
       if (least < tolerance) rough = make(tolerance = std::max(least, 1e-12));
       const FlowOutcome outcome = follow(*rough, options_.longest_time - out_.time, gradient);
       if (outcome == FlowOutcome::interrupted) {
         if (!too_costly_) return std::move(out_);
         // Quasi-random nodes cost more with every digit, and few of them show the way.
-        tolerance_ = std::min(10 * tolerance_, kLoosest);
+        tolerance_ = rough->has_whole_hessian() ? std::max(tolerance_, kWay)
+                                                : std::min(10 * tolerance_, kLoosest);
+        may_loosen_ = !rough->has_whole_hessian();
         rough = make(tolerance = tolerance_);
         continue;
       }
@@ -252,8 +258,14 @@ class Search {
       const bool last = out_.time >= options_.longest_time || gradient < kLeastGradient ||
                         saddles == kMostSaddles;
       double escape = 0;
-      if (last || !rests_on_R(*rough, gradient)) {
+      if (last || !rests_on_R(*rough)) {
         if (arrive(*rough, last, escape)) return std::move(out_);
+      } else if (outcome == FlowOutcome::stationary && gradient <= options_.gradient) {
+        Place place;  // no use for Newton: the end is far away, and this is what was asked for
+        place.point = point_;
+        look(*rough, place);
+        report(*rough, place);
+        return std::move(out_);
       }
       if (last) break;
       if (escape > 0) {
@@ -265,11 +277,30 @@ class Search {
         if (left == FlowOutcome::interrupted) return std::move(out_);
         if (left == FlowOutcome::diverged) ++failures;
       } else if (outcome != FlowOutcome::diverged) {
-        gradient *= 0.1;
+        // While R fades there is nothing to gain from less than what was asked for.
+        const double least = rests_on_R(*rough) ? options_.gradient : 0.0;
+        gradient = std::max(0.1 * gradient, std::min(least, gradient));
       }
     }
     if (out_.message.empty()) out_.message = "no fixed point was found";
     return std::move(out_);
+  }
+
+  /// The engine, if it is one with quasi-random nodes, which `auto` might pass over for samples: as
+  /// they stay where they are, and know all second derivatives, they serve better here. Else null.
+  std::unique_ptr<Engine> quasi_random_nodes() {
+    const bool may_be = engine_.engine == EngineName::factorised ||
+                        (engine_.engine == EngineName::automatic && engine_.samples == 0);
+    if (!may_be || !Factorised::why_not(problem_).empty()) return nullptr;
+    EngineOptions options = engine_;
+    options.engine = EngineName::factorised;
+    options.tolerance = kWay;
+    auto engine = make_engine(problem_, options, {&point_, false}, context_);
+    if (!engine->cost_may_explode()) return nullptr;
+    engine->adapt(point_);
+    if (!engine->has_whole_hessian()) return nullptr;
+    tolerance_ = kWay;
+    return engine;
   }
 
   std::unique_ptr<Engine> make(double tolerance) const {
@@ -289,7 +320,7 @@ class Search {
     flow.time = std::max(1.0, time);
     flow.gradient_tolerance = gradient;
     Trajectory trajectory;
-    const bool may_loosen = engine.cost_may_explode() && engine.tolerance() < kLoosest &&
+    const bool may_loosen = may_loosen_ && engine.cost_may_explode() && engine.tolerance() < kLoosest &&
                             gradient >= options_.flow_gradient;
     const auto watch = std::make_shared<FlowWatch>(context_, out_.time, out_.evaluations);
     if (may_loosen) watch->watch_cost(engine);
@@ -310,9 +341,8 @@ class Search {
   }
 
   /// True while heads have parts outside the features that fade slowly: the end is far.
-  bool rests_on_R(const Engine& rough, double gradient) const {
-    return rough.has_whole_hessian() && problem_.trains("R") && point_.R.norm() > kSmallR &&
-           gradient > kFadesSlowly;
+  bool rests_on_R(const Engine& rough) const {
+    return rough.has_whole_hessian() && problem_.trains("R") && point_.R.norm() > kSmallR;
   }
 
   /// Tries to go from where the flow is to its end by Newton's method, and reports that. At a
@@ -424,6 +454,7 @@ class Search {
   const Context& context_;
   double tolerance_ = 0;     ///< of the flow
   bool too_costly_ = false;  ///< the flow stopped for a looser one
+  bool may_loosen_ = true;
   Point point_;              ///< where the flow is
   FixedPoint out_;
 };
