@@ -38,7 +38,7 @@ class Flow:
 
 FLOWS = [
     Flow("fig02", "fig. 2, H = 4, softmax", "softmax", "flipping", 4, 4, 2, (2.0, 2.0), 100.0, 0.01),
-    Flow("fig04", "fig. 4, softmax", "softmax", "gaussian", 5, 8, 3, (20.0, 1.0), 50.0, 0.01),
+    Flow("fig04", "fig. 4, softmax", "softmax", "gaussian", 5, 8, 3, (20.0, 1.0), 50.0, 0.1),
     Flow("fig04b", "fig. 4, B-softmax", "b-softmax", "gaussian", 5, 8, 3, (20.0, 1.0), 10.0, 0.1),
 ]
 

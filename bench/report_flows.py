@@ -1,6 +1,6 @@
 """The table on whole flows, from what flows.py measured."""
 
-from flows import ERRORS, FEW, LADDER, LIMIT, SETS
+from flows import ERRORS, FEW, LADDER, LIMIT, SETS, measurable
 from report import table
 
 
@@ -21,9 +21,11 @@ def times(x):
     return f"{float(f'{x:.2g}'):g}" if x < 1e5 else f"{x:.0e}".replace("e+0", "e")
 
 
-def cells(row, first, error):
+def cells(row, first, error, reference):
     """Time, ratio to headflow's factorised engine, and how."""
     found = row["errors"][error]
+    if found is None and not measurable(error, reference):
+        return ["not known, the reference is not that exact", "", ""]
     if found is None:
         closest = row["closest"]
         return [f"not reached ({power(closest['reached'])} in {seconds(closest['seconds'])})", "", ""]
@@ -40,13 +42,13 @@ def cells(row, first, error):
     return [seconds(found["seconds"]), ratio, f"{how}, error {power(found['reached'])}"]
 
 
-def row_of(flow, row, first):
+def row_of(flow, reference, row, first):
     largest = ["", ""]
     if "exponent" in row:
         run = row["largest"]
         largest = [f"{run['samples']:.1e} samples, {seconds(run['seconds'])}: "
                    f"{run['error']:.1e}", f"{row['exponent']:.2f}"]
-    columns = [cells(row, first, error) for error in ERRORS]
+    columns = [cells(row, first, error, reference) for error in ERRORS]
     return [flow.title, row["name"]] + [c for three in columns for c in three] + largest
 
 
@@ -60,7 +62,8 @@ def problem(flow, reference):
 def report_flows(measured):
     names = [what for e in ERRORS
              for what in (f"error {power(e)}: time", "×", f"{power(e)}: how")]
-    rows = [row_of(m["flow"], row, m["rows"][0]) for m in measured for row in m["rows"]]
+    rows = [row_of(m["flow"], m["reference"], row, m["rows"][0])
+            for m in measured for row in m["rows"]]
     problems = "\n".join(problem(m["flow"], m["reference"]) for m in measured)
     ladder = ", ".join(f"{n} samples ({sets} sets)" for n, sets in LADDER)
     return f"""\
@@ -75,8 +78,9 @@ the error, the faster of two integrators. Samplers, with samples kept for the wh
 with their *tuned* gradients and adaptive Runge-Kutta steps of order 5(4), without the time to
 import, draw samples and compile; headflow's Monte Carlo with all of it. Their steps leave a third
 of the error (chosen on {FEW} samples). The number of samples that an error needs follows from the
-errors measured with {ladder} and with the largest number that takes
-some seconds ({SETS} sets); `exponent` is how these fall with the number of samples (−0.5 is the law).
+errors measured with {ladder} and with the largest number
+that takes some seconds ({SETS} sets), the smallest left out; `exponent` is how all of these fall with the
+number of samples (−0.5 is the law).
 Where a run would take more than {LIMIT:g} s its time is *extrapolated* by that law and the time of a sample
 and an evaluation in the largest runs; other errors and times are those of {SETS} sets of samples.
 
