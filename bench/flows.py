@@ -66,13 +66,6 @@ def step_tolerances(run, flow):
     return chosen
 
 
-def exponent(points):
-    """Slope of log error against log samples."""
-    x = [math.log(n) for n, _ in points]
-    y = [math.log(e) for _, e in points]
-    return statistics.linear_regression(x, y).slope
-
-
 def root_mean_square(values):
     return math.sqrt(statistics.fmean(v * v for v in values))
 
@@ -91,7 +84,8 @@ def run_sets(run, flow, reference, tolerance, sizes):
                      for a, r in zip(asked, results)]
 
 
-def measure_sampler(run, flow, reference):
+def try_sampler(run, flow, reference):
+    """Errors and times with several numbers of samples, the largest of which takes seconds."""
     chosen = step_tolerances(run, flow)
     tolerance, evaluations = chosen[ERRORS[0]]
     version, runs = run_sets(run, flow, reference, tolerance, LADDER)
@@ -99,27 +93,38 @@ def measure_sampler(run, flow, reference):
     unit = time_unit([r for r in runs if r["samples"] == biggest])
     largest = max(4 * biggest, 2 ** int(math.log2(LARGEST / unit / evaluations)))
     _, top = run_sets(run, flow, reference, tolerance, [(largest, SETS)])
-    runs += top
-    unit = time_unit(top)
-    points = [(n, root_mean_square(r["error"] for r in runs if r["samples"] == n))
-              for n in sorted({r["samples"] for r in runs})]
-    # the smallest sets show whether the law holds, but may be too small for it to hold exactly
+    return {"name": version, "run": run, "chosen": chosen, "runs": runs + top, "largest": {
+        "samples": largest, "error": root_mean_square(r["error"] for r in top),
+        "seconds": statistics.median(r["seconds"] for r in top), "unit": time_unit(top)}}
+
+
+def add_law(tried):
+    """C and the exponent, from all samplers of one law of samples: errors scatter more than C.
+
+    The smallest sets show whether the law holds, but may be too small for it to hold exactly.
+    """
+    runs = [r for t in tried for r in t["runs"]]
     constant = root_mean_square(math.sqrt(r["samples"]) * r["error"] for r in runs
                                 if r["samples"] > LADDER[0][0])
-    out = {"name": version, "exponent": exponent(points), "errors": {}, "largest": {
-        "samples": largest, "error": points[-1][1],
-        "seconds": statistics.median(r["seconds"] for r in top)}}
+    slope = statistics.linear_regression([math.log(r["samples"]) for r in runs],
+                                         [math.log(r["error"]) for r in runs]).slope
+    for t in tried:
+        t.update(constant=constant, exponent=slope)
+
+
+def reach_errors(tried, flow, reference):
+    """Time for each error, measured or extrapolated."""
+    tried["errors"] = {}
     for error in ERRORS:
-        tolerance, evaluations = chosen[error]
-        samples = math.ceil((constant / error) ** 2)
-        seconds, reached = unit * evaluations * samples, None
+        tolerance, evaluations = tried["chosen"][error]
+        samples = math.ceil((tried["constant"] / error) ** 2)
+        seconds, reached = tried["largest"]["unit"] * evaluations * samples, None
         if seconds <= LIMIT:
-            _, made = run_sets(run, flow, reference, tolerance, [(samples, SETS)])
+            _, made = run_sets(tried["run"], flow, reference, tolerance, [(samples, SETS)])
             seconds = statistics.median(r["seconds"] for r in made)
             reached = root_mean_square(r["error"] for r in made)
-        out["errors"][error] = {"seconds": seconds, "samples": samples, "reached": reached,
-                                "evaluations": evaluations}
-    return out
+        tried["errors"][error] = {"seconds": seconds, "samples": samples, "reached": reached,
+                                  "evaluations": evaluations}
 
 
 def measurable(error, reference):
@@ -156,11 +161,12 @@ def measure_factorised(program, flow, reference, core):
 
 def measure_flows(program, environment, core):
     references = json.loads(REFERENCES.read_text())
-    samplers = [own_sampler(program, core)]
+    peers = []
     if environment.has("jax"):
-        samplers.append(peer(environment.python, "jax_flow.py", core, environment.variables))
+        peers.append(peer(environment.python, "jax_flow.py", core, environment.variables))
     newest = environment.python if environment.has("torch") else "/usr/bin/python3"
-    samplers.append(peer(newest, "torch_flow.py", core))
+    peers.append(peer(newest, "torch_flow.py", core))
+    laws = [[own_sampler(program, core)], peers]  # headflow's samples share noise
     out = []
     for flow in FLOWS:
         reference = references[flow.name]
@@ -168,6 +174,11 @@ def measure_flows(program, environment, core):
             sys.exit(f"{REFERENCES.name} is of another {flow.name}: run flow_references.py")
         print(f"flows: {flow.title}", file=sys.stderr, flush=True)
         rows = [measure_factorised(program, flow, reference, core)]
-        rows += [measure_sampler(run, flow, reference["W"]) for run in samplers]
+        for samplers in laws:
+            tried = [try_sampler(run, flow, reference["W"]) for run in samplers]
+            add_law(tried)
+            for t in tried:
+                reach_errors(t, flow, reference["W"])
+            rows += tried
         out.append({"flow": flow, "reference": reference, "rows": rows})
     return out

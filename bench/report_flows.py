@@ -79,8 +79,8 @@ with their *tuned* gradients and adaptive Runge-Kutta steps of order 5(4), witho
 import, draw samples and compile; headflow's Monte Carlo with all of it. Their steps leave a third
 of the error (chosen on {FEW} samples). The number of samples that an error needs follows from the
 errors measured with {ladder} and with the largest number
-that takes some seconds ({SETS} sets), the smallest left out; `exponent` is how all of these fall with the
-number of samples (−0.5 is the law).
+that takes some seconds ({SETS} sets), the smallest left out, and of JAX and PyTorch together, which draw from the
+same law; `exponent` is how all of these fall with the number of samples (−0.5 is the law).
 Where a run would take more than {LIMIT:g} s its time is *extrapolated* by that law and the time of a sample
 and an evaluation in the largest runs; other errors and times are those of {SETS} sets of samples.
 
