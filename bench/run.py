@@ -108,7 +108,7 @@ class Measurements:
             if environment.has(peer):
                 output = self.peer_times(prefix, environment.python, script, core, repetitions,
                                          seed, environment.variables)
-                self.versions[prefix] = output[peer]
+                self.versions[prefix] = output[peer].split("+")[0]
 
     def torch_sgd(self, core, seed):
         output = json.loads(run(["/usr/bin/python3", SGD_PEER, f"--seed={seed}"], core))
