@@ -182,7 +182,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--min-time", type=float, default=0.15, help="seconds a benchmark")
-    parser.add_argument("--repetitions", type=int, default=7, help="of a peer in a round")
+    parser.add_argument("--repetitions", type=int, default=5, help="of a peer in a round")
     parser.add_argument("--doc", type=Path, default=ROOT / "docs" / "performance.md")
     options = parser.parse_args()
     parts = options.only
