@@ -47,7 +47,7 @@ test-core: ## the library alone, without oneTBB, SUNDIALS and files: build and r
 test-all: test-core ## every test at full strength, every instruction set, every figure
 	@$(MAKE) test TEST_BUILD=$(TEST_BUILD)-all ONE_TARGET=OFF TEST_FLAGS="-O3 -DNDEBUG" SANITIZE_ALL=ON HEADFLOW_TEST_EFFORT=full
 
-bench: ## measure against PyTorch and the machine's limits; rewrites docs/performance.md
+bench: ## measure against PyTorch, JAX and the machine's limits; rewrites docs/performance.md
 	@scripts/install-packages build draw bench
 	@cmake -S . -B build-bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADFLOW_TESTS=OFF -DHEADFLOW_BENCH=ON > /dev/null
 	@cmake --build build-bench

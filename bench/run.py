@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Measures headflow against this machine's limits and against PyTorch.
+"""Measures headflow against this machine's limits, PyTorch and JAX.
 
-    bench/run.py <headflow_bench binary>
+    bench/run.py <headflow_bench binary> [--only jax,flows]
 
 Runs the pieces in alternating rounds, pinned to one core, because a shared machine drifts;
-prints the report on them (report.py, report_factorised.py, report_sgd.py), writes it into docs/performance.md and
-draws work against precision (work_precision.py).
+prints the report on them (report*.py), writes it into docs/performance.md and
+draws work against precision (work_precision.py). Parts:
+  base   headflow, the machine and Debian's PyTorch
+  jax    JAX from PyPI
+  torch  PyTorch from PyPI
+  flows  whole flows to a given error (flows.py)
+Without base the tables of single evaluations are printed but not written, as they are one run.
 """
 
 import argparse
@@ -16,23 +21,29 @@ import subprocess
 import sys
 from pathlib import Path
 
+from environment import Environment
+from flows import measure_flows
 from report import case_name, report
 from report_factorised import report_factorised
+from report_flows import report_flows
+from report_peers import report_peers
 from report_sgd import report_sgd
 from work_precision import draw_work_precision
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER = ROOT / "bench" / "peers" / "torch_loss_gradient.py"
+JAX_PEER = ROOT / "bench" / "peers" / "jax_loss_gradient.py"
 SGD_PEER = ROOT / "bench" / "peers" / "torch_sgd.py"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+PARTS = ["base", "jax", "torch", "flows"]
 
 
-def run(command, core):
+def run(command, core, variables=None):
     """Standard output of a command, on one core if one is given."""
     pin = None if core is None else lambda: os.sched_setaffinity(0, {core})
     done = subprocess.run(
         [str(c) for c in command], preexec_fn=pin, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **(variables or {})},
     )
     if done.returncode != 0:
         sys.exit(f"{Path(str(command[0])).name} failed:\n{done.stderr}")
@@ -46,6 +57,8 @@ class Measurements:
         self.values = {}
         self.context = {}
         self.peer = {}
+        self.versions = {}  # of peers from PyPI
+        self.checks = {}  # loss and gradient on samples that all peers share
 
     def add(self, name, value):
         self.values.setdefault(name, []).append(value)
@@ -69,17 +82,33 @@ class Measurements:
                 if isinstance(value, float):
                     self.add(f"{name}/{key}", value)
 
-    def torch(self, core, repetitions, seed):
+    def peer_times(self, prefix, python, script, core, repetitions, seed, variables=None):
+        """Times of a peer's ways, and what it found besides; stops if peers disagree."""
         output = json.loads(run(
-            ["/usr/bin/python3", PEER, f"--repetitions={repetitions}", f"--seed={seed}"], core))
-        self.peer = {key: output[key] for key in ("torch", "blas")}
+            [python, script, f"--repetitions={repetitions}", f"--seed={seed}"], core, variables))
         for result in output["results"]:
-            name = f"torch/{case_name(result['case'])}/{result['activation']}"
+            case = f"{case_name(result['case'])}/{result['activation']}"
             for way, ms in result["ms"].items():
-                self.add(f"{name}/{way}", ms)
-            for quantity, numbers in result["statistics"].items():
+                self.add(f"{prefix}/{case}/{way}", ms)
+            for quantity, numbers in result.get("statistics", {}).items():
                 for key, value in numbers.items():
-                    self.add(f"{name}/{quantity}_{key}", value)
+                    self.add(f"{prefix}/{case}/{quantity}_{key}", value)
+            expected = self.checks.setdefault(case, result["check"])
+            difference = max(abs(a - b) for a, b in zip(result["check"], expected, strict=True))
+            if difference > 1e-10:
+                sys.exit(f"{prefix}, {case}: differs from another peer by {difference:.1e}")
+        return output
+
+    def torch(self, core, repetitions, seed):
+        output = self.peer_times("torch", "/usr/bin/python3", PEER, core, repetitions, seed)
+        self.peer = {key: output[key] for key in ("torch", "blas")}
+
+    def from_pypi(self, environment, core, repetitions, seed):
+        for peer, prefix, script in (("jax", "jax", JAX_PEER), ("torch", "new_torch", PEER)):
+            if environment.has(peer):
+                output = self.peer_times(prefix, environment.python, script, core, repetitions,
+                                         seed, environment.variables)
+                self.versions[prefix] = output[peer].split("+")[0]
 
     def torch_sgd(self, core, seed):
         output = json.loads(run(["/usr/bin/python3", SGD_PEER, f"--seed={seed}"], core))
@@ -105,43 +134,80 @@ class Measurements:
                    for i, g in enumerate(gradient))
 
 
-def measure(binary, rounds, core, min_time, repetitions):
+def measure(binary, parts, environment, rounds, core, min_time, repetitions):
     data = Measurements()
     for r in range(rounds):
         print(f"round {r + 1} of {rounds}", file=sys.stderr, flush=True)
-        data.benchmark(binary, "-standard_error|2_thread|factorised|length|accuracy|work|exact|sgd",
-                       core, min_time)
-        data.benchmark(binary, "^(factorised|length|sgd)/", core, min_time / 3)
-        data.torch_sgd(core, seed=r + 1)
+        if "base" in parts:
+            data.benchmark(
+                binary, "-standard_error|2_thread|factorised|length|accuracy|work|exact|sgd", core,
+                min_time)
+            data.benchmark(binary, "^(factorised|length|sgd)/", core, min_time / 3)
+            data.torch_sgd(core, seed=r + 1)
+        else:
+            data.benchmark(binary, "^loss_gradient/.*float64/1_thread", core, min_time)
         data.torch(core, repetitions, seed=r + 1)
-        data.benchmark(binary, "float64/._thread|fma_peak", None, min_time, prefix="free/")
-    print("errors, work and precision", file=sys.stderr, flush=True)
-    data.benchmark(binary, "standard_error|accuracy|exact|work", core, min_time)
-    data.torch_work(core, repetitions=3, seed=1)
+        data.from_pypi(environment, core, repetitions, seed=r + 1)
+        if "base" in parts:
+            data.benchmark(binary, "float64/._thread|fma_peak", None, min_time, prefix="free/")
+    if "base" in parts:
+        print("errors, work and precision", file=sys.stderr, flush=True)
+        data.benchmark(binary, "standard_error|accuracy|exact|work", core, min_time)
+        data.torch_work(core, repetitions=3, seed=1)
     return data
+
+
+def write_between(page, name, text):
+    """Replaces what stands between the markers of this name."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    head, found, rest = page.read_text().partition(begin)
+    _, closed, tail = rest.partition(end)
+    if not found or not closed:
+        sys.exit(f"{page.name}: no {begin} … {end} to write between")
+    page.write_text(f"{head}{begin}\n{text}\n{end}{tail}")
+
+
+def parts_of(text):
+    parts = text.split(",")
+    unknown = [p for p in parts if p not in PARTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no part '{unknown[0]}'; there are {', '.join(PARTS)}")
+    return parts
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", type=Path, help="headflow_bench")
+    parser.add_argument("--only", type=parts_of, default=PARTS, help=f"of {','.join(PARTS)}")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--min-time", type=float, default=0.15, help="seconds a benchmark")
-    parser.add_argument("--repetitions", type=int, default=7, help="of torch in a round")
+    parser.add_argument("--repetitions", type=int, default=5, help="of a peer in a round")
     parser.add_argument("--doc", type=Path, default=ROOT / "docs" / "performance.md")
     options = parser.parse_args()
+    parts = options.only
+    binary = options.binary.resolve()
+    build = binary.parent.parent
 
-    data = measure(options.binary.resolve(), options.rounds, options.core, options.min_time,
-                   options.repetitions)
-    text = "\n\n".join([report(data, options.rounds), report_factorised(data), report_sgd(data)])
-    print(text)
-    page = options.doc.read_text()
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f"{options.doc.name}: no {BEGIN} … {END} to write between")
-    draw_work_precision(data, options.doc.parent / "images" / "work_precision.png")
-    options.doc.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")
+    environment = Environment(build / "venv")
+    if {"jax", "flows"} & set(parts):
+        environment.add("jax")
+    if "torch" in parts:
+        environment.add("torch")
+    if set(parts) - {"flows"}:
+        data = measure(binary, parts, environment, options.rounds, options.core, options.min_time,
+                       options.repetitions)
+        text = report_peers(data, environment.remarks)
+        if "base" in parts:
+            text = "\n\n".join([report(data, options.rounds), text, report_factorised(data),
+                                report_sgd(data)])
+            draw_work_precision(data, options.doc.parent / "images" / "work_precision.png")
+            write_between(options.doc, "measured", text)
+        print(text)
+    if "flows" in parts:
+        text = report_flows(measure_flows(build / "headflow", environment, options.core))
+        write_between(options.doc, "flows", text)
+        print(text)
 
 
 if __name__ == "__main__":

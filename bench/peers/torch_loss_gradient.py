@@ -53,6 +53,12 @@ def draw_samples(H, F, L, N):
     return x
 
 
+def check_samples(H, F, L):
+    """Samples by a formula, on which jax_loss_gradient.py must find the same numbers."""
+    shape = (50, L, F + H)
+    return 1.5 * torch.sin(1.0 + 1.7 * torch.arange(math.prod(shape))).reshape(shape)
+
+
 def autograd(activation, chi_star, xi, m, R, b, v):
     """Returns the loss; leaves the gradients in m.grad, R.grad, b.grad and v.grad."""
     chi = chi_star @ m.T + xi @ R.T
@@ -191,9 +197,14 @@ def run_case(shape, activation, N, repetitions):
     return {
         "case": list(shape),
         "activation": activation,
+        "check": flat(hand(activation, check_samples(H, F, L), W, b, v)),
         "ms": {way: median_ms(work, repetitions) for way, work in ways.items()},
         "statistics": standard_errors(activation, x, W, b, v, F),
     }
+
+
+def flat(tensors):
+    return torch.cat([t.flatten() for t in tensors]).tolist()
 
 
 def run_work(shape, activation, repetitions):
@@ -208,7 +219,7 @@ def run_work(shape, activation, repetitions):
         gradients = []
         for _ in range(WORK_SETS):
             _, *gradient = hand(activation, draw_samples(H, F, L, N), W, b, v)
-            gradients.append(torch.cat([g.flatten() for g in gradient]).tolist())
+            gradients.append(flat(gradient))
         points.append({"samples": N, "ms": ms, "gradients": gradients})
     return {"case": list(shape), "activation": activation, "points": points}
 
