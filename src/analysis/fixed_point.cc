@@ -25,8 +25,8 @@ constexpr int kMostSaddles = 50;          // passed, or looked at again
 constexpr double kTooLarge = 1e6;         // a coordinate: on its way to infinity
 constexpr double kManySamples = 5e6;      // of one evaluation of the flow, B-softmax
 constexpr double kLoosest = 1e-3;         // tolerance of the flow
-constexpr double kWay = 3e-4;             // the same with quasi-random nodes, to begin with
-constexpr double kFading = 2e-4;          // and while R fades
+constexpr double kWay = 5e-4;             // the same with quasi-random nodes, to begin with
+constexpr double kFading = 3.5e-4;        // and while R fades
 constexpr double kLongestTime = FixedPointOptions().longest_time;
 
 /// The gradient in the Hessian's coordinates.
@@ -320,8 +320,8 @@ class Search {
     flow.time = std::max(1.0, time);
     flow.gradient_tolerance = gradient;
     Trajectory trajectory;
-    const bool may_loosen = may_loosen_ && engine.cost_may_explode() && engine.tolerance() < kLoosest &&
-                            gradient >= options_.flow_gradient;
+    const bool may_loosen = may_loosen_ && engine.cost_may_explode() &&
+                            engine.tolerance() < kLoosest && gradient >= options_.flow_gradient;
     const auto watch = std::make_shared<FlowWatch>(context_, out_.time, out_.evaluations);
     if (may_loosen) watch->watch_cost(engine);
     const FlowSummary summary =
@@ -455,7 +455,7 @@ class Search {
   double tolerance_ = 0;     ///< of the flow
   bool too_costly_ = false;  ///< the flow stopped for a looser one
   bool may_loosen_ = true;
-  Point point_;              ///< where the flow is
+  Point point_;  ///< where the flow is
   FixedPoint out_;
 };
 

@@ -26,7 +26,7 @@ constexpr double kDigitsOfPath = 13;  // what quasi-random nodes reach in most p
 constexpr double kNarrow = 3e-6;      // a tolerance that they do not reach
 constexpr int kFinerPath = 2;         // twice that many bits: four times the nodes
 constexpr double kPathRate = 0.7;     // N^-0.7
-constexpr double kPathSafety = 1.4;   // of the difference to four times the nodes
+constexpr double kPathSafety = 2.5;   // of the difference to four times the nodes
 constexpr double kStillServes = 1.5;  // times the tolerance, for nodes that were placed elsewhere
 constexpr double kMargin = 0.5;       // of the tolerance, for what is left: the point will move
 

@@ -165,7 +165,7 @@ TEST(TokenPath, DerivativesAreThoseOfTheDiscreteLoss) {
 }
 
 // Against tensor products, at points of many kinds: the loss and the largest error of an entry of
-// the gradient are within what the difference to four times the nodes says, twice it being the
+// the gradient are within what the difference to four times the nodes says, 2.5 times it being the
 // error that is reported. Of 300 points at least 97 % must be (an honest 99 % fails that with a
 // probability below 1e-3).
 TEST(TokenPath, ErrorsAreHonest) {
@@ -196,7 +196,7 @@ TEST(TokenPath, ErrorsAreHonest) {
       reported = std::max(reported, std::abs(g - finely[k]));
     });
     ++seen;
-    within += error <= 2 * reported + 1e-6;
+    within += error <= 2.5 * reported + 1e-6;
     EXPECT_LT(error, 0.05) << i;
   }
   EXPECT_GT(seen, 0.8 * kPoints);
