@@ -63,6 +63,20 @@ def check_bayes(verdicts, label, data, points, tolerance=1e-3):
     verdicts.control(label, "softmax-1 has the Bayes risk", np.abs(gap).max() < tolerance, f"excess {numbers(gap)}")
 
 
+def check_spread(verdicts, label, x, data, visible=2e-3):
+    """Starts of Bayes-softmax end at one loss: the paper calls the spread not visible."""
+    loss = data.loss.sel(activation="b-softmax")
+    spread = (loss.max("seed") - loss.min("seed")).values
+    verdicts.check(label, "starts of Bayes-softmax end at one loss", spread.max() < visible,
+                   f"spread {numbers(spread, '.1e')}", f"{visible:g} at each {x}")
+    if x == "heads":  # had one start been stopped on the plateau of one head less
+        missed = -loss.mean("seed").diff("heads").values.min()
+        verdicts.control(label, "the same, one start having stopped with a head less", missed < visible, f"{missed:.2g}")
+    index = data["index"].sel(activation="b-softmax").values
+    verdicts.check(label, "every end of Bayes-softmax is a minimum", bool(np.all(index == 0)),
+                   f"{int(np.sum(index == 0))} of {index.size} with index 0", "all")
+
+
 def drop_per_doubling(data, activation):
     """Relative, over the last two strengths, for a factor of two."""
     loss = data.loss.sel(activation=activation).mean("seed").values
@@ -91,6 +105,7 @@ def check_plateau(verdicts, label, data, tokens, small=0.05, times=3):
 def run(load, verdicts):
     for label, prior, x, data, problem in parts(load):
         check_order(verdicts, label, x, data)
+        check_spread(verdicts, label, x, data)
         if x == "heads" and prior == "flipping" and problem["features"] > 2:
             check_bayes(verdicts, label, data, problem["features"])
         if x == "nu" and prior == "gaussian":

@@ -7,7 +7,7 @@ import numpy as np
 LITTLE = 0.1  # the paper does not say what little is
 ERRORS = 4
 LEVEL = 0.05  # of five starts against five, of which there are 252 ways to deal
-NARROWER = {("flipping", "b-softmax")}  # against the paper's words
+NARROWER = {("gaussian", "b-softmax")}  # against the paper's words
 # Measured, and against the paper's words: there more than F heads are at work.
 COSTLY = {("flipping", "softmax-1"), ("gaussian", "softmax-1"), ("gaussian", "b-softmax")}
 
