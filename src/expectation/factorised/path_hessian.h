@@ -1,7 +1,7 @@
 #pragma once
 
 // All second derivatives of the loss of token_path.cc at once. With x the numbers that the score of
-// a head is linear in (its row of m, of R, its bias), y = (p_h x) and slopes D', D'' of a node,
+// a head is linear in (z, the mean of a signal, 1), y = (p_h x) and slopes D', D'' of a node,
 //   node by node:   sum (D'' - D') y y^T + D' p_h x x^T (one head)
 //   through laws:   (d s)^T E'' (d s), d s(u) = sum over nodes of d(y^k e^(-y))/dt y.
 // Cost: nodes x (H (F+H+1))^2 multiplications, a tenth of as many products with directions.
@@ -22,7 +22,7 @@ struct HessianNodes {
   int token;              ///< 0: ordinary, 1: relevant
   double weight;          ///< of a node
   const double* p;        ///< [H] shares of the heads
-  const double* x;        ///< [F + H + 1]
+  const double* x;        ///< [numbers]
   const double* t;        ///< [1]
   const double *D1, *D2;  ///< [1] slopes, times the weight
 };

@@ -12,6 +12,9 @@
 // where the nodes were placed, so that the first coordinates of Sobol's sequence do most; every
 // zeta comes with -zeta, and they are whitened: polynomials of degree 3 in z are exact.
 //
+// A_c is turned to where it is closest to that of the place (path_gauge.h), so that the discrete
+// loss depends on the laws of the scores alone, as the loss does.
+//
 // At R = 0 the expectation over the H normals of R is taken exactly: grad_R E = 0, and the second
 // derivatives along R are those of Price's theorem, E[(D'' - D') p_h p_h' + delta_hh' D' p_h] for
 // every column.
