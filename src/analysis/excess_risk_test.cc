@@ -86,7 +86,6 @@ TEST(ExcessRisk, ManyComponents) {
 
 // More coordinates than Sobol' sequences have.
 TEST(ExcessRisk, ManyTokens) {
-  if (testing::effort() == testing::Effort::sanitized) GTEST_SKIP() << "seconds";
   ProblemOptions options = testing::problem_options("softmax", "flipping", 1300, 1, 2);
   options.prior_parameters["nu"] = testing::row({4, 4});
   const Problem problem(options);
