@@ -169,7 +169,8 @@ bool newton(Engine& engine, Place& place, double target, bool to_saddle,
       longest = 0.25 * std::min(longest, way.norm());
       continue;
     }
-    fresh = there.gradient().norm() < (engine.has_whole_hessian() ? 0.3 : 0.1) * slope;
+    fresh = there.gradient().norm() <
+            (engine.whole_hessian() != WholeHessian::none ? 0.3 : 0.1) * slope;
     place = std::move(there);
   }
   return place.gradient().norm() < target;
@@ -239,7 +240,7 @@ class Search {
       // Few quasi-random nodes show the way, too: the gradient of their own loss is exact.
       // Where R fades it is errors of the nodes that would be followed in the end.
       double least = gradient;
-      if (rough->has_whole_hessian()) {
+      if (rough->quasi_random()) {
         least = rests_on_R(*rough) ? std::max(gradient, kFading) : 30 * gradient;
       }
       if (least < tolerance) rough = make(tolerance = std::max(least, 1e-12));
@@ -247,9 +248,9 @@ class Search {
       if (outcome == FlowOutcome::interrupted) {
         if (!too_costly_) return std::move(out_);
         // Quasi-random nodes cost more with every digit, and few of them show the way.
-        tolerance_ = rough->has_whole_hessian() ? std::max(tolerance_, kWay)
-                                                : std::min(10 * tolerance_, kLoosest);
-        may_loosen_ = !rough->has_whole_hessian();
+        tolerance_ = rough->quasi_random() ? std::max(tolerance_, kWay)
+                                           : std::min(10 * tolerance_, kLoosest);
+        may_loosen_ = !rough->quasi_random();
         rough = make(tolerance = tolerance_);
         continue;
       }
@@ -298,7 +299,7 @@ class Search {
     auto engine = make_engine(problem_, options, {&point_, false}, context_);
     if (!engine->cost_may_explode()) return nullptr;
     engine->adapt(point_);
-    if (!engine->has_whole_hessian()) return nullptr;
+    if (!engine->quasi_random()) return nullptr;
     tolerance_ = kWay;
     return engine;
   }
@@ -342,14 +343,14 @@ class Search {
 
   /// True while heads have parts outside the features that fade slowly: the end is far.
   bool rests_on_R(const Engine& rough) const {
-    return rough.has_whole_hessian() && problem_.trains("R") && point_.R.norm() > kSmallR;
+    return rough.quasi_random() && problem_.trains("R") && point_.R.norm() > kSmallR;
   }
 
   /// Tries to go from where the flow is to its end by Newton's method, and reports that. At a
   /// saddle, which is the end only if nothing of the gradient is along its unstable directions or
   /// if this is the last try: the time it takes the flow to leave it in `escape`.
   bool arrive(Engine& rough, bool last, double& escape) {
-    const bool quasi_random = rough.has_whole_hessian();
+    const bool quasi_random = rough.quasi_random();
     std::unique_ptr<Engine> engine = make((quasi_random ? 0.1 : 0.01) * tolerance_);
     Place place;
     place.point = point_;

@@ -78,10 +78,14 @@ Hessian hessian(Engine& engine, const Point& point, SecondDerivatives how) {
   // grad_R E = 2 S R with S a function of R R^T: at R = 0 the columns of R part from each other and
   // from all else, and are alike, so that one of them tells all.
   Matrix whole, change;
-  const bool at_once = how == SecondDerivatives::best && engine.hessian(point, whole, &change);
+  Evaluation here;  // an engine places its nodes when it first sees a point
+  engine.evaluate(point, {.loss_error = false}, here);
+  const WholeHessian enough =
+      how == SecondDerivatives::best ? WholeHessian::exact : WholeHessian::differences;
+  const bool at_once = engine.whole_hessian() >= enough && engine.hessian(point, whole, &change);
   if (at_once) {
     raw = whole(out.coordinates, out.coordinates);
-    out.change = change(out.coordinates, out.coordinates);
+    if (change.size() > 0) out.change = change(out.coordinates, out.coordinates);
   }
   const bool without_R = point.R.isZero(0.0) && engine.problem().trains("R");
   const Eigen::Index H = point.heads(), first_R = point.m.size();

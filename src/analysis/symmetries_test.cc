@@ -75,7 +75,7 @@ TEST(Symmetries, ArePartOfTheNodes) {
   EXPECT_LE(along, 3e-6);
   EXPECT_GE(across, 1e-2);
   const auto rough = factorised(problem, 1e-3, point);
-  EXPECT_TRUE(rough->has_whole_hessian());
+  EXPECT_TRUE(rough->quasi_random());
   Evaluation e;
   rough->evaluate(point, {.gradient_error = true}, e);
   EXPECT_GE(e.grad_error.max(), 1e-4);  // or the first line would say nothing

@@ -60,9 +60,7 @@ int run_sweep(Invocation& call) {
 }  // namespace
 
 const Command& sweep_command() {
-  static const Command command{
-      "sweep",
-      "many tasks over axes of any keys, into one file",
+  static const std::string description =
       "Runs a configuration over axes of any of its keys (lists, ranges, linspace, logspace; keys\n"
       "that vary together; seeds) and writes what is measured into one file whose dimensions are\n"
       "the axes. Finished tasks are kept in OUTPUT.tasks, by what they compute: the same command\n"
@@ -70,8 +68,9 @@ const Command& sweep_command() {
       "folder when the sweep will not grow. Tasks run in parallel; the numbers do not depend on "
       "it.\n\n"
       "  [sweep]\n"
-      "  measure = [\"end\", \"bayes\"]   # also flow, sgd, phases, pruning, similarity, "
-      "attention\n"
+      "  measure = [\"end\", \"bayes\"]   # of " +
+      fmt::format("{}", fmt::join(names_of<Measure>(), ", ")) +
+      "\n"
       "  [[sweep.axis]]\n"
       "  key = \"problem.heads\"\n"
       "  range = [1, 6]\n"
@@ -84,12 +83,15 @@ const Command& sweep_command() {
       "  range = [1, 5]\n\n"
       "A key of a list takes an index: problem.nu[2].\n\n"
       "example:\n"
-      "  headflow sweep configs/sweep.toml --output sweep.nc\n",
-      {"problem", "point", "run", "loss", "flow", "end", "sgd", "compare", "result.output",
-       "program"},
-      true,
-      nullptr,
-      run_sweep};
+      "  headflow sweep configs/sweep.toml --output sweep.nc\n";
+  static const Command command{"sweep",
+                               "many tasks over axes of any keys, into one file",
+                               description.c_str(),
+                               {"problem", "point", "run", "loss", "flow", "end", "sgd", "compare",
+                                "result.output", "program"},
+                               true,
+                               nullptr,
+                               run_sweep};
   return command;
 }
 

@@ -87,7 +87,7 @@ class FlowField {
 
   /// Second derivatives, if the engine has them all at once.
   FieldSlopes slopes() {
-    if (kappa_ > 0 || half_step_ > 0 || !engine_.has_whole_hessian()) return {};
+    if (kappa_ > 0 || half_step_ > 0 || engine_.whole_hessian() == WholeHessian::none) return {};
     return [this](const double* y, double* columns) { return write_slopes(y, columns); };
   }
 

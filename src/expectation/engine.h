@@ -71,6 +71,13 @@ struct Evaluation {
 /// them.
 inline constexpr std::uint32_t kMostDraws = 1 << 24, kFreshDraws = kMostDraws - 256;
 
+/// What an engine has of all second derivatives at once.
+enum class WholeHessian {
+  none,
+  differences,  ///< of first derivatives, good to about 1e-8
+  exact,        ///< those of its discrete loss
+};
+
 class Engine {
  public:
   explicit Engine(Problem problem) : problem_(std::move(problem)) {}
@@ -109,13 +116,17 @@ class Engine {
   /// differences of the gradient, good to about 1e-9; an engine may do better.
   virtual void hessian_product(const Point& point, const Point& direction, Point& out);
   /// The whole Hessian, in the order of Point::packed, if there is a faster way than products with
-  /// all directions; false if there is none. `change`, if it is asked for, is what a rule with a
-  /// quarter of the nodes says less: the error, rather too large.
+  /// all directions; false if there is none. It need not be symmetric to the last digit. `change`,
+  /// if it is asked for and known (else empty), is what a rule with a quarter of the nodes says
+  /// less: the error, rather too large.
   virtual bool hessian(const Point& /*point*/, Matrix& /*out*/, Matrix* /*change*/ = nullptr) {
     return false;
   }
-  /// True if there is, with the nodes as they are.
-  virtual bool has_whole_hessian() const { return false; }
+  /// Whether there is, with the nodes as they are.
+  virtual WholeHessian whole_hessian() const { return WholeHessian::none; }
+  /// True if the nodes are quasi-random ones, which stay where they are: loss, gradient and Hessian
+  /// are exactly those of one function, whose error is what was asked for and not much less.
+  virtual bool quasi_random() const { return false; }
   /// True if exact products cost no more than differences of gradients.
   virtual bool has_cheap_products() const { return false; }
   /// True if its cost may grow by orders of magnitude as a point moves.

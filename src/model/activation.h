@@ -3,8 +3,10 @@
 // The activation sigma(chi, parameters; h) of an attention head: everything that the rest of
 // headflow knows of it. An activation is one file with a class derived from
 //
-//   FormulaActivation   (formula_activation.h) which asks for the formula alone, or from
-//   Activation          if it brings vectorised functions of its own, as softmax.cc does.
+//   FormulaActivation      (formula_activation.h), which asks for the formula alone and may bring
+//                          vectorised functions, as softmax.cc does, or from
+//   ElementwiseActivation  (elementwise_activation.h) if a token's weight depends on its score
+//   only.
 //
 // Code elsewhere asks an activation for what it can do and never for its name. CONTRIBUTING.md has
 // the steps.

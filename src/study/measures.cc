@@ -334,8 +334,7 @@ void Task::measure_one(Measure measure) {
 std::optional<Dataset> measure_task(const Config& config, const Measures& measures,
                                     const Context& context) {
   check_measures(measures);
-  config.end.check();
-  if (std::ranges::count(measures, Measure::end) > 0) config.loss.check(Problem(config.problem));
+  check_task(config, measures, false);
   try {
     Task task(config, context);
     for (const Measure measure : measures) task.measure(measure);

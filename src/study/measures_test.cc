@@ -112,6 +112,20 @@ TEST(Measures, TheLossAtTheEndIsThatOfFreshSamples) {
   EXPECT_LT(std::abs(mean), 4 * error) << mean << " +- " << error;
 }
 
+// What a sweep would refuse is refused whoever asks.
+TEST(Measures, TasksAreCheckedByWhoeverComputesThem) {
+  Config config;
+  small(config);
+  config.sgd.runs = 2;
+  EXPECT_THROW(measure_task(config, {Measure::sgd}, {}), OptionError);
+  config.sgd.runs = 1;
+  config.problem.p = Matrix{{1.0, 0.1}, {0.1, 1.0}};  // drawn with the start, if that is
+  EXPECT_THROW(measure_task(config, {Measure::sgd}, {}), OptionError);
+  config.problem.p.reset();
+  config.flow.step = -1;
+  EXPECT_THROW(measure_task(config, {Measure::end}, {}), OptionError);
+}
+
 // The excess risk at the end comes when it is asked for, costs nothing else, and where no posterior
 // is known it is refused before anything runs.
 TEST(Measures, ExcessRiskAtTheEnd) {

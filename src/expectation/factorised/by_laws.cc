@@ -19,8 +19,10 @@ void to_gradient(const SignalComponents& signal, const Parameters<S>& point,
 
 class ByLaws final : public Quadrature {
  public:
-  ByLaws(const SignalComponents& signal, std::unique_ptr<LawQuadrature> quadrature)
-      : signal_(signal), quadrature_(std::move(quadrature)) {}
+  ByLaws(const QuadratureProblem& problem, std::unique_ptr<LawQuadrature> quadrature)
+      : signal_(*problem.signal),
+        directions_(problem.H * (problem.H + static_cast<double>(signal_.mean[0].size()))),
+        quadrature_(std::move(quadrature)) {}
 
   void evaluate(const Parameters<double>& point, bool with_defect,
                 LossAndGradient<double>& out) override {
@@ -36,6 +38,15 @@ class ByLaws final : public Quadrature {
     to_gradient(signal_, point, bars, out);
   }
   bool has_tangents() const override { return quadrature_->has_tangents(); }
+  bool hessian(const Parameters<double>& point, Matrix& out) override {
+    token_laws(signal_, point, laws_);
+    return quadrature_->hessian(point, laws_, out);
+  }
+  /// Where it takes less than differences along every direction.
+  WholeHessian whole_hessian() const override {
+    return quadrature_->hessian_cost() < directions_ ? WholeHessian::differences
+                                                     : WholeHessian::none;
+  }
   double unseen_variance(const Parameters<double>& point) const override {
     if (quadrature_->sees_all()) return 0;
     TokenLaws<double> laws;
@@ -46,6 +57,7 @@ class ByLaws final : public Quadrature {
 
  private:
   const SignalComponents& signal_;
+  double directions_;
   std::unique_ptr<LawQuadrature> quadrature_;
   TokenLaws<double> laws_;
   LossAndBars<double> bars_;
@@ -53,9 +65,9 @@ class ByLaws final : public Quadrature {
 
 }  // namespace
 
-std::unique_ptr<Quadrature> by_laws(const SignalComponents& signal,
+std::unique_ptr<Quadrature> by_laws(const QuadratureProblem& problem,
                                     std::unique_ptr<LawQuadrature> laws) {
-  return laws ? std::make_unique<ByLaws>(signal, std::move(laws)) : nullptr;
+  return laws ? std::make_unique<ByLaws>(problem, std::move(laws)) : nullptr;
 }
 
 }  // namespace headflow::factorised

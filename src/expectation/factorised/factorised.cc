@@ -145,8 +145,8 @@ std::unique_ptr<Quadrature> Factorised::plan(const Parameters<double>& point, do
   }
   const auto make = joint_ ? factorised::joint_quadrature : factorised::heads_quadrature;
   return factorised::by_laws(
-      signal_, element_ ? factorised::elementwise_quadrature(shape, element_, laws, digits)
-                        : make(shape, laws, point.blocks, digits));
+      shape_, element_ ? factorised::elementwise_quadrature(shape, element_, laws, digits)
+                       : make(shape, laws, point.blocks, digits));
 }
 
 void Factorised::run(Quadrature& quadrature, const Parameters<double>& point, bool with_defect,
@@ -392,7 +392,8 @@ bool Factorised::hessian(const Point& point, Matrix& out, Matrix* change) {
   ensure_adapted(point);
   here_ = parameters(point);
   if (!nodes_->hessian(here_, out)) return false;
-  if (change) {
+  if (change) change->resize(0, 0);
+  if (change && on_path_) {
     path(path_size_ - kFinerPath)->hessian(here_, *change);
     *change = out - *change;
   }

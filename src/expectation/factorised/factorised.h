@@ -46,7 +46,10 @@ class Factorised final : public Engine {
   /// By automatic differentiation of the gradient.
   void hessian_product(const Point& point, const Point& direction, Point& out) override;
   bool hessian(const Point& point, Matrix& out, Matrix* change = nullptr) override;
-  bool has_whole_hessian() const override { return nodes_ && nodes_->has_whole_hessian(); }
+  WholeHessian whole_hessian() const override {
+    return nodes_ ? nodes_->whole_hessian() : WholeHessian::none;
+  }
+  bool quasi_random() const override { return nodes_ && nodes_->quasi_random(); }
   bool has_cheap_products() const override { return joint_; }
   bool cost_may_explode() const override { return joint_; }
 

@@ -165,7 +165,8 @@ std::optional<HeadsPlan> plan_heads(const QuadratureProblem& problem, const Toke
     plan.z = gauss_hermite(gauss);
   } else {
     // The rule must resolve f, at its scale 1 / sigma, times the highest polynomial.
-    const double wave = std::sqrt(double(plan.terms)) + std::sqrt(2 * digits) +
+    plan.folded = plan.terms > 1;
+    const double wave = std::sqrt(plan.terms + double(kShifts)) + std::sqrt(2 * digits) +
                         sigma * resolved_frequency(digits + 1);
     const double reach = plan.terms > 1 ? 2 * std::sqrt(digits + 1) : std::sqrt(2 * digits) + 0.5;
     plan.z = normal_trapezoid(2 * std::numbers::pi / wave, reach);
@@ -174,8 +175,9 @@ std::optional<HeadsPlan> plan_heads(const QuadratureProblem& problem, const Toke
       plan.bytes(problem.H, laws.components) > kMostBytes) {
     return std::nullopt;
   }
-  const Matrix p = hermite(plan.z.x, plan.terms);
-  for (int k = 0; k < plan.terms; ++k) {
+  const int polynomials = plan.terms + (plan.folded ? kShifts : 0);
+  const Matrix p = hermite(plan.z.x, polynomials);
+  for (int k = 0; k < polynomials; ++k) {
     for (int i = 0; i < plan.z.size(); ++i) plan.project.push_back(p(k, i) * plan.z.w[at(i)]);
   }
   return plan;
@@ -183,9 +185,10 @@ std::optional<HeadsPlan> plan_heads(const QuadratureProblem& problem, const Toke
 
 double HeadsPlan::cost(int heads, int components) const {
   // A value of a pair is 16 products. One of a table is an exponential, two in logarithms, with
-  // its derivatives, and 4 products a polynomial.
+  // its derivatives, and 4 products a polynomial, or half a one if folded.
   const double n = nodes, C = components, exponential = moderate ? 1.5 : 3.0;
-  double sum = heads * C * z.size() * n * (exponential + (terms > 1 ? terms / 4.0 : 0.0));
+  const double products = terms > 1 ? terms / (folded ? 32.0 : 4.0) : 0.0;
+  double sum = heads * C * z.size() * n * (exponential + products);
   for (const PairPlan& pair : pairs) {
     sum += C * pair.rank * n * n;
     if (pair.conditional) sum += exponential * C * pair.rank * pair.second.size() * n;

@@ -21,6 +21,9 @@ struct PairPlan {
   Rule first, second;  ///< conditional: nodes of x / sigma, and of x' given x
 };
 
+/// Polynomials beyond the highest that tables of derivatives need.
+inline constexpr int kShifts = 3;
+
 struct HeadsPlan {
   int nodes = 0;                ///< in u, for each head
   int ld = 0;                   ///< nodes, padded
@@ -31,7 +34,9 @@ struct HeadsPlan {
   std::vector<double> weight;   ///< [h][ld], 0 in the padding
   Rule z;                       ///< for one score
   int terms = 0;                ///< Hermite polynomials
-  std::vector<double> project;  ///< [terms][z] p_n(z_i) w_i
+  std::vector<double> project;  ///< [terms][z] p_n(z_i) w_i; if folded, of terms + kShifts
+  /// z is symmetric, so that even and odd polynomials need half of the nodes each.
+  bool folded = false;
   std::vector<PairPlan> pairs;
 
   /// Work of one evaluation, in values of integrands: tables of one score, then pairs.

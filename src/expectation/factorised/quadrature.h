@@ -2,12 +2,14 @@
 
 // A discretised loss: the nodes are frozen, the laws of the scores move.
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 #include "core/dual.h"
 #include "core/workers.h"
+#include "expectation/engine.h"
 #include "expectation/factorised/token_laws.h"
 #include "model/factorisation.h"
 
@@ -36,6 +38,13 @@ class LawQuadrature {
                         LossAndBars<Dual>& out) = 0;
   /// False if the second one of these is beyond it.
   virtual bool has_tangents() const { return true; }
+  /// All second derivatives, in the order m, R, parameters, by differences; false if it cannot.
+  virtual bool hessian(const Parameters<double>& /*point*/, const TokenLaws<double>& /*laws*/,
+                       Matrix& /*out*/) {
+    return false;
+  }
+  /// As many gradients take as long as all second derivatives; infinite if it cannot.
+  virtual double hessian_cost() const { return HUGE_VAL; }
   /// The largest variance of a score that the nodes do not see, because it has appeared in a
   /// direction that had none where they were placed. The loss errs by about as much.
   virtual double unseen_variance(const TokenLaws<double>& /*laws*/) const { return 0; }
@@ -67,16 +76,14 @@ class Quadrature {
   virtual bool has_tangents() const { return true; }
   /// All second derivatives at once, in the order m, R, blocks; false if it cannot.
   virtual bool hessian(const Parameters<double>& /*point*/, Matrix& /*out*/) { return false; }
-  virtual bool has_whole_hessian() const { return false; }
+  virtual WholeHessian whole_hessian() const { return WholeHessian::none; }
+  /// True if the nodes are quasi-random.
+  virtual bool quasi_random() const { return false; }
   virtual double unseen_variance(const Parameters<double>& /*point*/) const { return 0; }
   /// Tells where the point has moved to; the loss there does not change by that.
   virtual void recentre(const Parameters<double>& /*point*/) {}
   virtual std::int64_t nodes() const = 0;
 };
-
-/// By way of the laws; null for null.
-std::unique_ptr<Quadrature> by_laws(const SignalComponents& signal,
-                                    std::unique_ptr<LawQuadrature> laws);
 
 /// Values of integrands in an evaluation, a second or two.
 inline constexpr double kMostWork = 4e8;
@@ -95,6 +102,10 @@ struct QuadratureProblem {
   const Workers* workers;
   double most_work = kMostWork;  ///< values of integrands in one evaluation
 };
+
+/// By way of the laws; null for null.
+std::unique_ptr<Quadrature> by_laws(const QuadratureProblem& problem,
+                                    std::unique_ptr<LawQuadrature> laws);
 
 /// Heads that are normalised by themselves (heads.cc) or jointly (joint.cc), near one point, with
 /// errors of about e^(-digits). Null if that takes more work than the problem allows, or

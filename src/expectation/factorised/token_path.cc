@@ -16,6 +16,7 @@ namespace headflow::factorised {
 namespace {
 
 constexpr double kMostPathBytes = 165e6;  // nodes and the numbers t of them
+constexpr double kMostKept = 16e6;        // bytes of exponentials that are not computed twice
 constexpr std::size_t kHessianParts = 8;
 constexpr double kMostHessian = 4e6;  // numbers of a part: second derivatives, slopes of all cells
 constexpr double kLargestScore = 1e7;
@@ -91,9 +92,13 @@ class TokenPath final : public Quadrature {
     }
     const std::int64_t block = std::max<std::int64_t>(4 * kPathChunk, groups_of_nodes_ / 64);
     for (std::int64_t from = 0; from < groups_of_nodes_; from += block) {
-      blocks_.push_back({from, std::min(block, groups_of_nodes_ - from), {}, {}, {}, {}, {}, {}});
+      blocks_.push_back(
+          {from, std::min(block, groups_of_nodes_ - from), {}, {}, {}, {}, {}, {}, {}});
     }
     scratch_.resize(at(problem.workers->count()));
+    keep_ =
+        16.0 * problem.H * static_cast<double>(groups_.size() * at(groups_of_nodes_ * kLanes)) <=
+        kMostKept;
   }
 
   void evaluate(const Parameters<double>& point, bool /*with_defect: it costs nothing*/,
@@ -148,7 +153,8 @@ class TokenPath final : public Quadrature {
     return true;
   }
 
-  bool has_whole_hessian() const override { return true; }
+  WholeHessian whole_hessian() const override { return WholeHessian::exact; }
+  bool quasi_random() const override { return true; }
 
   /// The gauge must not be far from where the point is: turns are then ambiguous.
   void recentre(const Parameters<double>& point) override {
@@ -164,12 +170,14 @@ class TokenPath final : public Quadrature {
  private:
   struct Block {
     std::int64_t from, groups;
+    AlignedVector powers;                     // what for_each_chunk keeps
     AlignedVector t, t_tangent;               // [component][sign][group]
     std::vector<Histogram> law, law_tangent;  // of each component
     AlignedVector outer, sum;                 // [group of components][H][d], [component][H]
   };
   struct Scratch {
-    AlignedVector chi, tangent, rise, fall, g, bar, bar_tangent;
+    AlignedVector chi, tangent, powers, g, bar, bar_tangent;
+    double *rise, *fall;  // e^chi and e^-chi, in `powers` or where they are kept
   };
   struct Scores {
     std::vector<Matrix> A, tangent;       // of each group of components
@@ -197,23 +205,37 @@ class TokenPath final : public Quadrature {
         blocks_.size(), [&](std::size_t i, int worker) { body(blocks_[i], scratch_[at(worker)]); });
   }
 
-  /// Scores of chunks of a block, for one group of components after the other.
+  /// Scores of chunks of a block, for one group of components after the other. `again`: at the
+  /// point where it was last done, so that exponentials that were kept serve once more.
   template <class Body>
-  void for_each_chunk(const Block& block, const Scores& scores, Scratch& s, const Body& body) {
+  void for_each_chunk(Block& block, const Scores& scores, Scratch& s, bool again,
+                      const Body& body) {
     const int H = problem_.H, d = nodes_->dimensions();
+    const bool keep = keep_ && scores.moderate, recall = keep && again;
     s.chi.resize(at(H * kPathChunk * kLanes));
-    s.rise.resize(s.chi.size());
-    s.fall.resize(s.chi.size());
+    if (keep) {
+      block.powers.resize(2 * groups_.size() * at(block.groups * H * kLanes));
+    } else {
+      s.powers.resize(2 * s.chi.size());
+    }
     if (scores.with_tangent) s.tangent.resize(s.chi.size());
     for (std::int64_t from = 0; from < block.groups; from += kPathChunk) {
       const int count = static_cast<int>(std::min<std::int64_t>(kPathChunk, block.groups - from));
       const float* zeta = zeta_ + (block.from + from) * d * kLanes;
       for (std::size_t k = 0; k < groups_.size(); ++k) {
-        lane_scores(scores.A[k].data(), d, H, d, zeta, count, 0, s.chi.data());
+        s.rise = s.powers.data();
+        if (keep) {
+          const std::int64_t before = static_cast<std::int64_t>(k) * block.groups + from;
+          s.rise = block.powers.data() + 2 * before * H * kLanes;
+        }
+        s.fall = s.rise + static_cast<std::ptrdiff_t>(H) * count * kLanes;
+        if (!recall) {
+          lane_scores(scores.A[k].data(), d, H, d, zeta, count, 0, s.chi.data());
+          if (scores.moderate) path_powers(H * count, s.chi.data(), s.rise, s.fall);
+        }
         if (scores.with_tangent) {
           lane_scores(scores.tangent[k].data(), d, H, d, zeta, count, 0, s.tangent.data());
         }
-        if (scores.moderate) path_powers(H * count, s.chi.data(), s.rise.data(), s.fall.data());
         body(k, from, count, zeta);
       }
     }
@@ -226,7 +248,7 @@ class TokenPath final : public Quadrature {
             sign == 0 ? 1.0 : -1.0,
             s.chi.data(),
             scores.with_tangent ? s.tangent.data() : nullptr,
-            !scores.moderate ? nullptr : (sign == 0 ? s.rise : s.fall).data(),
+            !scores.moderate ? nullptr : (sign == 0 ? s.rise : s.fall),
             scores.shift.row(component).data(),
             scores.with_tangent ? scores.shift_tangent.row(component).data() : nullptr,
             scores.factor.row(component).data()};
@@ -240,7 +262,7 @@ class TokenPath final : public Quadrature {
     const int C = problem_.signal->count();
     block.t.resize(at(2 * C * block.groups * kLanes));
     if (scores.with_tangent) block.t_tangent.resize(block.t.size());
-    for_each_chunk(block, scores, s,
+    for_each_chunk(block, scores, s, false,
                    [&](std::size_t k, std::int64_t from, int count, const float*) {
                      for (int c = groups_[k].first; c < groups_[k].first + groups_[k].count; ++c) {
                        for (int sign = 0; sign < 2; ++sign) {
@@ -279,7 +301,8 @@ class TokenPath final : public Quadrature {
     s.bar.resize(at(kPathChunk * kLanes));
     s.bar_tangent.resize(s.bar.size());
     for_each_chunk(
-        block, scores, s, [&](std::size_t k, std::int64_t from, int count, const float* zeta) {
+        block, scores, s, true,
+        [&](std::size_t k, std::int64_t from, int count, const float* zeta) {
           std::fill(s.g.begin(), s.g.end(), 0.0);
           for (int c = groups_[k].first; c < groups_[k].first + groups_[k].count; ++c) {
             const Slopes &slopes = loss_.slopes(c > 0), &moved = loss_.tangent_slopes(c > 0);
@@ -338,9 +361,10 @@ class TokenPath final : public Quadrature {
       s.bar_tangent.resize(s.bar.size());
       for (std::size_t b = part; b < blocks_.size(); b += parts) {
         problem_.workers->check_go_on();
-        const Block& block = blocks_[b];
+        Block& block = blocks_[b];
         for_each_chunk(
-            block, scores, s, [&](std::size_t k, std::int64_t from, int count, const float* zeta) {
+            block, scores, s, true,
+            [&](std::size_t k, std::int64_t from, int count, const float* zeta) {
               PathHessian& sum = *sums[part][z.empty() ? 0 : k];
               for (int c = groups_[k].first; c < groups_[k].first + groups_[k].count; ++c) {
                 const Slopes& slopes = loss_.slopes(c > 0);
@@ -554,6 +578,7 @@ class TokenPath final : public Quadrature {
   int log2_nodes_;
   const float* zeta_ = nullptr;  // as long as nobody asks for more of them
   std::int64_t groups_of_nodes_;
+  bool keep_;          // exponentials, from one pass over the nodes to the next
   double common_ = 0;  // of b, which changes nothing
   std::vector<PathGroup> groups_;
   std::vector<Block> blocks_;

@@ -180,7 +180,7 @@ TEST(TokenPath, ErrorsAreHonest) {
     factorised::TokenLaws<double> laws;
     factorised::token_laws(one.signal, at, laws);
     const auto truth =
-        factorised::by_laws(one.signal, joint_quadrature(one.shape, laws, at.blocks, 15));
+        factorised::by_laws(one.shape, joint_quadrature(one.shape, laws, at.blocks, 15));
     if (!truth) continue;
     LossAndGradient<double> exact, coarse, fine;
     truth->evaluate(at, true, exact);
