@@ -86,6 +86,7 @@ class Task {
 
   End end_by_newton() const;
   End end_of_flow() const;
+  static void look_with_fresh_samples(Engine& engine, End& out);
   void measure_one(Measure measure);
   void end_measure();
   void flow_measure();
@@ -110,7 +111,7 @@ class Task {
 End Task::end_by_newton() const {
   const FixedPoint found = find_fixed_point(problem_, config_.run, flow_start(config_, problem_),
                                             fixed_point_options(config_), context_);
-  return {found.point,
+  End out{found.point,
           found.loss,
           found.loss_error,
           found.error_kind,
@@ -119,6 +120,27 @@ End Task::end_by_newton() const {
           found.index ? *found.index : std::nan(""),
           found.converged,
           false};
+  EngineOptions same = config_.run;
+  same.engine = from_name<EngineName>("run.engine", found.engine);
+  if (found.error_kind != ErrorKind::refinement) {
+    look_with_fresh_samples(*make_engine(problem_, same, {&out.point, false}, context_), out);
+  }
+  return out;
+}
+
+/// The heads have adapted to their samples, whose loss is too low: it is measured on others.
+void Task::look_with_fresh_samples(Engine& engine, End& out) {
+  double sum = 0, squares = 0;
+  for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
+    Evaluation e;
+    engine.refresh(kFreshDraws + draw);
+    engine.evaluate(out.point, {.loss_error = false}, e);
+    sum += e.loss;
+    squares += e.loss * e.loss;
+  }
+  out.loss = sum / kDraws;
+  out.error = std::sqrt(std::max(squares / kDraws - out.loss * out.loss, 0.0) / (kDraws - 1));
+  out.error_kind = ErrorKind::fresh_samples;
 }
 
 End Task::end_of_flow() const {
@@ -143,19 +165,7 @@ End Task::end_of_flow() const {
     out.point = start;  // a point of that shape
     return out;
   }
-  if (!engine->sampled()) return out;
-  // The heads have adapted to their samples, whose loss is too low: it is measured on others.
-  double sum = 0, squares = 0;
-  for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
-    Evaluation e;
-    engine->refresh(kFreshDraws + draw);
-    engine->evaluate(out.point, {.loss_error = false}, e);
-    sum += e.loss;
-    squares += e.loss * e.loss;
-  }
-  out.loss = sum / kDraws;
-  out.error = std::sqrt(std::max(squares / kDraws - out.loss * out.loss, 0.0) / (kDraws - 1));
-  out.error_kind = ErrorKind::fresh_samples;
+  if (engine->sampled()) look_with_fresh_samples(*engine, out);
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "model/activation.h"
+#include "study/settings.h"
 #include "support/effort.h"
 
 namespace headflow::measures_test {
@@ -110,6 +111,30 @@ TEST(Measures, TheLossAtTheEndIsThatOfFreshSamples) {
   }
   const double mean = sum / kSeeds, error = std::sqrt((squares / kSeeds - mean * mean) / kSeeds);
   EXPECT_LT(std::abs(mean), 4 * error) << mean << " +- " << error;
+}
+
+// So it is where Newton's method ends: not that of the samples it has seen, which is lower.
+TEST(Measures, NewtonOverSamplesIsJudgedByOthers) {
+  Config config;
+  small(config);
+  config.run.engine = EngineName::mc;
+  config.run.samples = 200;
+  config.end.search = EndSearch::newton;
+  config.end.gradient = 1e-3;
+  const Problem problem(config.problem);
+  double fresh = 0, seen = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    config.run.seed = seed;
+    for (const Quantity& q : measured(config, Measure::end)) {
+      if (q.name != "loss") continue;
+      EXPECT_EQ(q.error_kinds, std::vector{ErrorKind::fresh_samples});
+      fresh += q.values[0];
+    }
+    const FixedPoint end = find_fixed_point(problem, config.run, flow_start(config, problem),
+                                            fixed_point_options(config));
+    seen += end.loss;
+  }
+  EXPECT_GT(fresh - seen, 4 * 0.01) << "200 samples are learnt by heart";
 }
 
 // What a sweep would refuse is refused whoever asks.

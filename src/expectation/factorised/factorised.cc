@@ -20,6 +20,7 @@ constexpr double kExtraDigits = 4.0;  // how much finer (natural logarithm)
 constexpr double kRounding = 2e-14;
 constexpr double kFewestDigits = 3.0;
 constexpr int kMostAttempts = 6;
+constexpr double kGrowth = 0.5;     // digits more than were enough elsewhere
 constexpr double kMostSpare = 3.0;  // digits that are given back if they turn out not to be needed
 constexpr double kMostAdapting = 2 * factorised::kMostWork;
 constexpr double kDigitsOfPath = 13;  // what quasi-random nodes reach in most places
@@ -216,7 +217,9 @@ void Factorised::adapt(const Point& point) {
 double Factorised::adapt_laws() {
   // The planned digits are a guess that is checked: refine until two rules agree. Where that takes
   // too many nodes, the finest rules that do not are the best there is.
-  double digits = std::log(1 / tolerance_) + 1.5;
+  // What was enough the last time is a better guess.
+  const bool known = digits_ > 0;
+  double digits = known ? digits_ + kGrowth : std::log(1 / tolerance_) + 1.5;
   if (!plan_both(digits)) {
     if (joint_ && (digits <= kDigitsOfPath || !plan_both(kDigitsOfPath))) return HUGE_VAL;
     double low = joint_ ? kDigitsOfPath : kFewestDigits;
@@ -234,13 +237,16 @@ double Factorised::adapt_laws() {
     const Values best = values(*finer_, true);
     error = kSafety * difference(values(*nodes_, false), best) + kRounding;
     if (error <= tolerance_) {
+      digits_ = digits;
       const double spare = std::min(kMostSpare, std::log(kMargin * tolerance_ / error));
       for (const double part : {1.0, 0.9, 0.8, 0.65, 0.5}) {
-        if (spare > 0 && coarsen(digits - part * spare, best)) break;
+        if (spare < (known ? 2 * kGrowth : 0.0) || !coarsen(digits - part * spare, best)) continue;
+        digits_ = digits - part * spare;
+        break;
       }
       return error;
     }
-    const double step = kExtraDigits / 2 * attempt;
+    const double step = known && attempt == 1 ? 2 * kGrowth : kExtraDigits / 2 * attempt;
     if (!plan_both(digits + step) && !plan_both(digits + step / 2)) return error;
     digits += step;
   }
@@ -287,14 +293,18 @@ void Factorised::adapt_path(double error_by_laws) {
   finer_ = better ? path(log2 + kFinerPath) : nullptr;
 }
 
-/// True if quasi-random nodes that were placed elsewhere serve here, too: they are nodes of a
-/// normal law, good everywhere, and new ones would make the loss jump by its error.
-bool Factorised::path_serves(const Parameters<double>& point) {
-  if (!on_path_ || !nodes_) return false;
+/// True if nodes that were placed elsewhere serve here, too, which costs less to see than to place
+/// others, and spares the loss a jump by its error. Quasi-random ones are nodes of a normal law,
+/// good everywhere, and may err by a little more. Those of heads should not be far too many. Tensor
+/// products become so much cheaper as scores lose dimensions that they are always placed anew.
+bool Factorised::still_serve(const Parameters<double>& point) {
+  if (!nodes_ || !finer_ || (joint_ && !on_path_)) return false;
   here_ = point;
   const Values best = values(*finer_, true);
-  const double error = kPathSafety * difference(values(*nodes_, false), best) + kRounding;
-  return error <= kStillServes * tolerance_;
+  const double safety = on_path_ ? kPathSafety : kSafety;
+  const double error = safety * difference(values(*nodes_, false), best) + kRounding;
+  if (on_path_) return error <= kStillServes * tolerance_;
+  return error <= tolerance_ && error >= kMargin * std::exp(-kMostSpare) * tolerance_;
 }
 
 bool Factorised::coarsen(double digits, const Values& best) {
@@ -332,17 +342,19 @@ bool Factorised::follow(const Point& point) {
       }
     }
   }
-  if (!moved || path_serves(now)) {
-    if (!on_path_) return false;
+  if (moved && !still_serve(now)) {
+    adapt(point);
+    return true;
+  }
+  if (on_path_) {
     nodes_->recentre(now);
     finer_->recentre(now);
-    if (!moved) return false;
+  }
+  if (moved) {
     adapted_laws_ = laws_;
     adapted_blocks_ = now.blocks;
-    return false;
   }
-  adapt(point);
-  return true;
+  return false;
 }
 
 void Factorised::ensure_adapted(const Point& point) {

@@ -61,7 +61,7 @@ class Factorised final : public Engine {
   bool plan_both(double digits);
   double adapt_laws();
   void adapt_path(double error_by_laws);
-  bool path_serves(const factorised::Parameters<double>& point);
+  bool still_serve(const factorised::Parameters<double>& point);
   std::unique_ptr<factorised::Quadrature> path(int log2_nodes) const;
   /// Leaves the defect in result_, if it is asked for.
   void run(factorised::Quadrature& quadrature, const factorised::Parameters<double>& point,
@@ -86,7 +86,8 @@ class Factorised final : public Engine {
   double tolerance_;
   bool joint_;                                      // all heads share one normalisation
   std::shared_ptr<const ElementFunction> element_;  // null unless nothing is normalised
-  double spent_ = 0;  // on the plans for the point that is being adapted to
+  double digits_ = 0;  // that were enough the last time; 0: not known yet
+  double spent_ = 0;   // on the plans for the point that is being adapted to
   Workers workers_;
   factorised::SignalComponents signal_;
   factorised::QuadratureProblem shape_;
