@@ -41,17 +41,34 @@ HWY_INLINE VU Multiply32(DU d, VU a, VU b) {
 #endif
 }
 
-HWY_INLINE Block Philox(DU d, Block c, std::uint32_t k0, std::uint32_t k1) {
-  const VU mul0 = hn::Set(d, 0xD2511F53u), mul1 = hn::Set(d, 0xCD9E8D57u);
-  for (int round = 0; round < 10; ++round) {
-    const VU p0 = Multiply32(d, mul0, c.c0);
-    const VU p1 = Multiply32(d, mul1, c.c2);
-    const VU hi0 = hn::ShiftRight<32>(p0), hi1 = hn::ShiftRight<32>(p1);
-    c = {hn::Xor3(hi1, c.c1, hn::Set(d, k0)), p1, hn::Xor3(hi0, c.c3, hn::Set(d, k1)), p0};
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
+/// Keys of the ten rounds.
+struct Keys {
+  VU k0[10], k1[10];
+};
+
+HWY_INLINE Keys MakeKeys(DU d, std::uint64_t seed) {
+  Keys out;
+  auto k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+    out.k0[round] = hn::Set(d, k0);
+    out.k1[round] = hn::Set(d, k1);
   }
-  return c;
+  return out;
+}
+
+/// Several blocks side by side: a round waits for the one before.
+template <int kBlocks>
+HWY_INLINE void Philox(DU d, const Keys& keys, Block (&c)[kBlocks]) {
+  const VU mul0 = hn::Set(d, 0xD2511F53u), mul1 = hn::Set(d, 0xCD9E8D57u);
+  HWY_UNROLL(10) for (int round = 0; round < 10; ++round) {
+    HWY_UNROLL(4) for (int i = 0; i < kBlocks; ++i) {
+      const VU p0 = Multiply32(d, mul0, c[i].c0);
+      const VU p1 = Multiply32(d, mul1, c[i].c2);
+      const VU hi0 = hn::ShiftRight<32>(p0), hi1 = hn::ShiftRight<32>(p1);
+      c[i] = {hn::Xor3(hi1, c[i].c1, keys.k0[round]), p1, hn::Xor3(hi0, c[i].c3, keys.k1[round]),
+              p0};
+    }
+  }
 }
 
 /// Two vectors of uniforms in (0, 1) a call: (bits >> 12 + 1/2) 2^-52.
@@ -59,8 +76,7 @@ template <class Sink>
 HWY_INLINE void EachPair(const StreamKey& key, std::uint64_t group, int pairs, Sink&& sink) {
   const DF df;
   const DU du;
-  const auto k0 = static_cast<std::uint32_t>(key.seed);
-  const auto k1 = static_cast<std::uint32_t>(key.seed >> 32);
+  const Keys keys = MakeKeys(du, key.seed);
   const std::uint32_t tag = static_cast<std::uint32_t>(key.purpose) << 24 | key.draw;
   const auto to_uniform = [&](VU hi, VU lo) HWY_ATTR {
     const VU bits = hn::Or(hn::ShiftLeft<32>(hi), hn::And(lo, hn::Set(du, 0xFFFFFFFFu)));
@@ -71,11 +87,24 @@ HWY_INLINE void EachPair(const StreamKey& key, std::uint64_t group, int pairs, S
     const VU item = hn::Iota(du, group * kLanes + static_cast<std::uint64_t>(off));
     const VU item_low = hn::And(item, hn::Set(du, 0xFFFFFFFFu));
     const VU item_high = hn::ShiftRight<32>(item);
-    for (int p = 0; p < pairs; ++p) {
-      const Block block = Philox(
-          du, {hn::Set(du, static_cast<std::uint64_t>(p)), item_low, item_high, hn::Set(du, tag)},
-          k0, k1);
+    const auto counter = [&](int p) HWY_ATTR {
+      return Block{hn::Set(du, static_cast<std::uint64_t>(p)), item_low, item_high,
+                   hn::Set(du, tag)};
+    };
+    const auto pass_on = [&](int p, const Block& block) HWY_ATTR {
       sink(off, p, to_uniform(block.c1, block.c0), to_uniform(block.c3, block.c2));
+    };
+    int p = 0;
+    for (; p + 2 <= pairs; p += 2) {
+      Block two[] = {counter(p), counter(p + 1)};
+      Philox(du, keys, two);
+      pass_on(p, two[0]);
+      pass_on(p + 1, two[1]);
+    }
+    if (p < pairs) {
+      Block one[] = {counter(p)};
+      Philox(du, keys, one);
+      pass_on(p, one[0]);
     }
   }
 }

@@ -104,12 +104,14 @@ HWY_INLINE void SinCosTurn(D d, V t, V& sine, V& cosine) {
   const V y = hn::Mul(r, r);
 
   V s = hn::Set(d, 3.7808689593022957);
+  HWY_UNROLL(6)
   for (const double c : {-15.093804209987114, 42.058685020160894, -76.70585970427454,
                          81.60524927594804, -41.341702240399634, 6.283185307179586}) {
     s = hn::MulAdd(s, y, hn::Set(d, c));
   }
   s = hn::Mul(s, r);
   V c = hn::Set(d, -1.6968494702918826);
+  HWY_UNROLL(7)
   for (const double a : {7.903091687751697, -26.426250908622137, 60.244641328867296,
                          -85.45681720652271, 64.93939402266795, -19.739208802178716, 1.0}) {
     c = hn::MulAdd(c, y, hn::Set(d, a));
