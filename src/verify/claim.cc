@@ -66,7 +66,7 @@ std::vector<Claim> paper_claims(Effort effort) {
   for (const auto part :
        {loss_claims, manifold_claims, limit_claims, unspecialised_claims, parting_claims,
         hessian_claims, specialisation_claims, bayes_claims, expressivity_claims, training_claims,
-        spare_heads_claims, words_claims, errata_claims, extension_claims}) {
+        spare_heads_claims, words_claims, errata_claims, extension_claims, spare_memory_claims}) {
     for (Claim& claim : part(effort)) out.push_back(std::move(claim));
   }
   return out;

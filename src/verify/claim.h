@@ -84,6 +84,7 @@ std::vector<Claim> expressivity_claims(Effort effort);    // IV.3
 std::vector<Claim> training_claims(Effort effort);        // what is said in words of training,
 std::vector<Claim> spare_heads_claims(Effort effort);     // of more heads than are needed,
 std::vector<Claim> words_claims(Effort effort);           // and what does not hold
+std::vector<Claim> spare_memory_claims(Effort effort);    // ours: what spare heads remember
 std::vector<Claim> errata_claims(Effort effort);          // misprints
 std::vector<Claim> extension_claims(Effort effort);       // beyond what is assumed
 

@@ -53,6 +53,9 @@ def run(load, verdicts):
         return
     problem = load.configuration("fig07")["problem"]
     spare, last = problem["heads"] - problem["features"], problem["heads"] - 1
+    index = data["index"].values
+    verdicts.check("fig07", "every end of training is a minimum", bool(np.all(index == 0)),
+                   f"{int(np.sum(index == 0))} of {index.size} with index 0", "all")
     for prior in data.prior.values:
         slopes, beyond = {}, {}
         for activation in data.activation.values:
