@@ -204,6 +204,11 @@ bool Factorised::plan_both(double digits) {
 }
 
 void Factorised::adapt(const Point& point) {
+  digits_ = 0;  // nodes that are asked for depend on the point alone
+  place_nodes(point);
+}
+
+void Factorised::place_nodes(const Point& point) {
   here_ = parameters(point);
   spent_ = 0;
   on_path_ = false;
@@ -343,7 +348,7 @@ bool Factorised::follow(const Point& point) {
     }
   }
   if (moved && !still_serve(now)) {
-    adapt(point);
+    place_nodes(point);
     return true;
   }
   if (on_path_) {

@@ -59,6 +59,7 @@ class Factorised final : public Engine {
                                                double digits) const;
   /// Replaces the nodes and the finer ones; leaves both if these would be too many.
   bool plan_both(double digits);
+  void place_nodes(const Point& point);
   double adapt_laws();
   void adapt_path(double error_by_laws);
   bool still_serve(const factorised::Parameters<double>& point);
@@ -86,7 +87,7 @@ class Factorised final : public Engine {
   double tolerance_;
   bool joint_;                                      // all heads share one normalisation
   std::shared_ptr<const ElementFunction> element_;  // null unless nothing is normalised
-  double digits_ = 0;  // that were enough the last time; 0: not known yet
+  double digits_ = 0;  // that were enough on the way here; 0: not known
   double spent_ = 0;   // on the plans for the point that is being adapted to
   Workers workers_;
   factorised::SignalComponents signal_;
