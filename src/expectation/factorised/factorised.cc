@@ -222,8 +222,8 @@ void Factorised::place_nodes(const Point& point) {
 double Factorised::adapt_laws() {
   // The planned digits are a guess that is checked: refine until two rules agree. Where that takes
   // too many nodes, the finest rules that do not are the best there is.
-  // What was enough the last time is a better guess.
-  const bool known = digits_ > 0;
+  // For heads, what was enough the last time is a better guess.
+  const bool known = digits_ > 0 && !joint_;
   double digits = known ? digits_ + kGrowth : std::log(1 / tolerance_) + 1.5;
   if (!plan_both(digits)) {
     if (joint_ && (digits <= kDigitsOfPath || !plan_both(kDigitsOfPath))) return HUGE_VAL;
