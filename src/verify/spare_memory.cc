@@ -30,10 +30,11 @@ Curvature by_samples(const Problem& problem, const Point& point, const Vector& s
                      int samples) {
   const int H = problem.H(), F = problem.F(), L = problem.L();
   const Vector b = biases(point);
+  const int each = samples / kParts;
   std::vector<double> smallest, next, K;
   for (int part = 0; part < kParts; ++part) {
     Matrix P = Matrix::Zero(H, H);
-    for (int i = 0; i < samples / kParts; ++i) {
+    for (int i = 0; i < each; ++i) {
       RandomStream stream(
           {1, Purpose::verify, 1},
           static_cast<std::uint64_t>(part) * 1'000'000'000 + static_cast<std::uint64_t>(i));
@@ -59,7 +60,7 @@ Curvature by_samples(const Problem& problem, const Point& point, const Vector& s
         P += bend * Y.row(l).transpose() * Y.row(l);
       }
     }
-    P /= samples / kParts;
+    P /= each;
     K.push_back(P(spare, spare));
     P.diagonal() += slopes;
     const Vector eigenvalues = SymmetricEigen(P).eigenvalues();
