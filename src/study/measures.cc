@@ -34,14 +34,16 @@ struct End {
 
 struct Stopped {};
 
-/// What several measures need is computed once.
+/// What several measures need is computed once, for all lists of them.
 class Task {
  public:
   Task(const Config& config, const Context& context)
       : config_(config), problem_(config.problem), context_(context) {}
 
-  void measure(Measure measure);
-  Dataset take() {
+  Dataset measure(const Measures& measures) {
+    out_ = {"headflow-measures", "headflow: measures", {}, {}, {}};
+    trained_ = diverged_ = false;
+    for (const Measure one : measures) measure(one);
     if (trained_) {
       out_.add("diverged", "1 if training diverged: what follows from its end is unknown",
                diverged_ ? 1.0 : 0.0)
@@ -59,9 +61,7 @@ class Task {
 
   const End& end() {
     if (!end_) end_ = config_.end.search == EndSearch::flow ? end_of_flow() : end_by_newton();
-    if (!context_.goes_on()) throw Stopped();
-    trained_ = true;
-    diverged_ = diverged_ || end_->diverged;
+    training_was(end_->diverged);
     return *end_;
   }
 
@@ -69,24 +69,32 @@ class Task {
     if (!trajectory_) {
       const Point start = flow_start(config_, problem_);
       const auto engine = make_flow_engine(problem_, config_.run, config_.flow, start, context_);
-      trajectory_.emplace();
+      Trajectory run;
       trajectory_kind_ = engine->error_kind();
-      follow(*engine, start, config_.flow, *trajectory_);
+      trajectory_diverged_ = follow(*engine, start, config_.flow, run);
+      trajectory_ = std::move(run);
     }
+    training_was(trajectory_diverged_);
     return *trajectory_;
   }
 
-  /// integrate_flow, remembering whether it diverged.
-  void follow(Engine& engine, const Point& start, const FlowOptions& flow, Trajectory& run) {
+  /// integrate_flow; true if it diverged.
+  bool follow(Engine& engine, const Point& start, const FlowOptions& flow, Trajectory& run) const {
     const FlowSummary summary = integrate_flow(engine, start, flow, run, context_);
     if (!context_.goes_on()) throw Stopped();
+    return summary.outcome == FlowOutcome::diverged;
+  }
+
+  void training_was(bool diverged) {
+    if (!context_.goes_on()) throw Stopped();
     trained_ = true;
-    diverged_ = diverged_ || summary.outcome == FlowOutcome::diverged;
+    diverged_ = diverged_ || diverged;
   }
 
   End end_by_newton() const;
   End end_of_flow() const;
   static void look_with_fresh_samples(Engine& engine, End& out);
+  void measure(Measure measure);
   void measure_one(Measure measure);
   void end_measure();
   void flow_measure();
@@ -104,8 +112,10 @@ class Task {
   std::optional<End> end_;
   std::optional<Trajectory> trajectory_;
   ErrorKind trajectory_kind_ = ErrorKind::refinement;
+  bool trajectory_diverged_ = false;
+  // Of the list that is measured:
   bool trained_ = false, diverged_ = false;
-  Dataset out_{"headflow-measures", "headflow: measures", {}, {}, {}};
+  Dataset out_;
 };
 
 End Task::end_by_newton() const {
@@ -199,8 +209,7 @@ void Task::sgd_measure() {
   const Problem problem = problem_.with_overlaps({});  // they are part of the start
   const SgdRuns runs = run_sgd(problem, config_.sgd, config_.run, sgd_starts(problem), context_);
   if (runs.outcome == SgdOutcome::interrupted) throw Stopped();
-  trained_ = true;
-  diverged_ = diverged_ || runs.outcome == SgdOutcome::diverged;
+  training_was(runs.outcome == SgdOutcome::diverged);
   const std::vector<SgdRecord>& records = runs.recorded.front();
   const Dimension time{"time", records.size()};
   std::vector<double> times, batch, batch_error;
@@ -220,7 +229,7 @@ void Task::sgd_measure() {
         make_limit(problem, config_.run, config_.sgd, records.front().state, runs.output_steps,
                    {kind, config_.compare.rtol, config_.compare.atol}, context_);
     Trajectory run;
-    follow(*limit.engine, limit.start, limit.flow, run);
+    training_was(follow(*limit.engine, limit.start, limit.flow, run));
     const Dimension along{"time", run.time.size()};
     const std::string end = "_t" + (kind == LimitKind::flow ? "" : "_" + name);
     Quantity& loss = out_.add("loss" + end, "loss along the " + name + " from the same start",
@@ -343,12 +352,23 @@ void Task::measure_one(Measure measure) {
 
 std::optional<Dataset> measure_task(const Config& config, const Measures& measures,
                                     const Context& context) {
-  check_measures(measures);
-  check_task(config, measures, false);
+  auto out = measure_lists(config, {&measures, 1}, context);
+  if (!out) return std::nullopt;
+  return std::move(out->front());
+}
+
+std::optional<std::vector<Dataset>> measure_lists(const Config& config,
+                                                  std::span<const Measures> lists,
+                                                  const Context& context) {
+  for (const Measures& measures : lists) {
+    check_measures(measures);
+    check_task(config, measures, false);
+  }
   try {
     Task task(config, context);
-    for (const Measure measure : measures) task.measure(measure);
-    return task.take();
+    std::vector<Dataset> out;
+    for (const Measures& measures : lists) out.push_back(task.measure(measures));
+    return out;
   } catch (const Stopped&) {
     return std::nullopt;
   } catch (const Interrupted&) {

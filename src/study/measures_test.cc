@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "core/error.h"
@@ -33,6 +34,13 @@ std::vector<Quantity> measured(const Config& config, Measure measure) {
   return measure_task(config, {measure}, {})->quantities;
 }
 
+/// NaN is equal to itself here.
+std::vector<std::uint64_t> bits_of(const std::vector<double>& values) {
+  std::vector<std::uint64_t> out;
+  for (const double x : values) out.push_back(std::bit_cast<std::uint64_t>(x));
+  return out;
+}
+
 void expect_what_it_says(const Config& config, Measure measure) {
   SCOPED_TRACE(fmt::format("{} of {}", to_string(measure), config.problem.activation));
   const std::vector<std::string> known = names_in_result({measure});
@@ -49,6 +57,40 @@ void expect_what_it_says(const Config& config, Measure measure) {
   }
   EXPECT_LE(numbers, numbers_of(config, {measure}));
   EXPECT_GE(numbers, 0.4 * numbers_of(config, {measure}));
+}
+
+// Lists that share training give the bits that each gives alone, also after one that diverged.
+TEST(Measures, ListsDoNotDependOnEachOther) {
+  for (const bool diverges : {false, true}) {
+    Config config;
+    small(config);
+    if (diverges) {
+      config.flow.integrator = Scheme::euler;
+      config.flow.step = 1e7;
+      config.flow.time = 1e9;
+      config.flow.outputs = 1;
+    }
+    const std::vector<Measures> lists = {{Measure::end, Measure::bayes},
+                                         {Measure::bayes},
+                                         {Measure::phases},
+                                         {Measure::flow, Measure::end},
+                                         {Measure::end, Measure::pruning}};
+    const auto together = measure_lists(config, lists, {});
+    ASSERT_TRUE(together);
+    ASSERT_EQ(together->size(), lists.size());
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      const Dataset alone = *measure_task(config, lists[i], {});
+      const Dataset& shared = (*together)[i];
+      EXPECT_EQ(shared.provenance.configuration, alone.provenance.configuration);
+      ASSERT_EQ(shared.quantities.size(), alone.quantities.size()) << i;
+      for (std::size_t k = 0; k < alone.quantities.size(); ++k) {
+        const Quantity &a = shared.quantities[k], &b = alone.quantities[k];
+        EXPECT_EQ(a.name, b.name);
+        EXPECT_EQ(bits_of(a.values), bits_of(b.values)) << a.name;
+        EXPECT_EQ(bits_of(a.errors), bits_of(b.errors)) << a.name;
+      }
+    }
+  }
 }
 
 // Names are known before anything runs: axes are checked against them.

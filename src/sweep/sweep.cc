@@ -22,13 +22,42 @@ using Sweeps = std::vector<std::unique_ptr<RunningSweep>>;
 
 constexpr std::size_t kMostNotes = 5;
 
-/// One computation, and every task that it answers.
-struct Work {
+/// A list of measures, and every task that it answers.
+struct Answer {
+  Measures measures;
   std::vector<std::pair<RunningSweep*, std::size_t>> tasks;
-  TaskCost cost;
 };
 
-/// Tasks that are not kept from an earlier run, the longest first; equal ones together.
+/// One computation: all that is measured of one configuration.
+struct Work {
+  std::vector<Answer> answers;
+  TaskCost cost;
+
+  RunningSweep& sweep() const { return *answers.front().tasks.front().first; }
+  std::size_t task() const { return answers.front().tasks.front().second; }
+  std::size_t tasks() const {
+    std::size_t out = 0;
+    for (const Answer& one : answers) out += one.tasks.size();
+    return out;
+  }
+  Answer& answer(const Measures& measures) {
+    const auto same = std::ranges::find(answers, measures, &Answer::measures);
+    return same != answers.end() ? *same : answers.emplace_back(measures);
+  }
+  /// All of the lists, each once.
+  Measures all_measures() const {
+    Measures out;
+    for (const Answer& one : answers) {
+      for (const Measure m : one.measures) {
+        if (std::ranges::find(out, m) == out.end()) out.push_back(m);
+      }
+    }
+    return out;
+  }
+};
+
+/// Tasks that are not kept from an earlier run, the longest first; those of one configuration
+/// together.
 std::vector<Work> open_work(const Sweeps& sweeps, const Context& context) {
   std::vector<Work> out;
   std::map<Fingerprint, std::size_t> known;
@@ -49,17 +78,17 @@ std::vector<Work> open_work(const Sweeps& sweeps, const Context& context) {
         context.note(
             fmt::format("{}; the task ({}) is computed again", kept.why, sweep->describe(i)));
       }
-      const auto [at, fresh] = known.emplace(sweep->fingerprint(i), out.size());
-      if (!fresh) {
-        ++sweep->outcome.shared;
-      } else {
-        const std::string alike =
-            fmt::format("{} {} {}", fmt::join(names_of(measures), " "), config.problem.activation,
-                        to_string(config.run.engine));
-        const std::size_t group = groups.emplace(alike, groups.size()).first->second;
-        out.push_back({{}, {group, expected_seconds(config, measures)}});
-      }
-      out[at->second].tasks.emplace_back(sweep.get(), i);
+      const auto [at, fresh] = known.emplace(RunningSweep::computed_from(config), out.size());
+      if (fresh) out.emplace_back();
+      sweep->outcome.shared += fresh ? 0 : 1;
+      Work& work = out[at->second];
+      work.answer(measures).tasks.emplace_back(sweep.get(), i);
+      const Measures all = work.all_measures();
+      const std::string alike =
+          fmt::format("{} {} {}", fmt::join(names_of(all), " "), config.problem.activation,
+                      to_string(config.run.engine));
+      const std::size_t group = groups.emplace(alike, groups.size()).first->second;
+      work.cost = {group, expected_seconds(config, all)};
     }
   }
   if (damaged > kMostNotes) {
@@ -137,21 +166,23 @@ class Crew {
     while (on()) {
       const std::size_t at = next_++;
       if (at >= work_.size()) return;
-      const auto& [sweep, task] = work_[at].tasks.front();
+      const RunningSweep& sweep = work_[at].sweep();
+      const std::size_t task = work_[at].task();
       try {
         {
           const std::lock_guard<std::mutex> lock(mutex_);
           left_.start(at, now());
         }
-        const Config config = sweep->config_of(task);
-        const TaskIdentity identity = sweep->identity(config);
-        if (identity.fingerprint() != sweep->fingerprint(task)) {
+        const Config config = sweep.config_of(task);
+        if (sweep.identity(config).fingerprint() != sweep.fingerprint(task)) {
           throw Error(fmt::format("{}: {}: the file that it starts from has changed meanwhile",
-                                  sweep->job().file.path, sweep->describe(task)));
+                                  sweep.job().file.path, sweep.describe(task)));
         }
-        const auto result = sweep->compute(task, config, of_task_);
-        if (!result) return;
-        settle(at, identity, *result);
+        std::vector<Measures> lists;
+        for (const Answer& one : work_[at].answers) lists.push_back(one.measures);
+        const auto results = sweep.compute(task, config, lists, of_task_);
+        if (!results) return;
+        settle(at, config, *results);
       } catch (...) {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (!failure_) failure_ = std::current_exception();
@@ -161,19 +192,22 @@ class Crew {
     }
   }
 
-  void settle(std::size_t at, const TaskIdentity& identity, const TaskResult& result) {
+  void settle(std::size_t at, const Config& config, const std::vector<TaskResult>& results) {
     const std::lock_guard<std::mutex> lock(mutex_);
     left_.finish(at, now());
     const Work& one = work_[at];
-    const RunningSweep* saved = nullptr;  // tasks of a sweep stand together
-    for (const auto& [sweep, task] : one.tasks) {
-      if (std::exchange(saved, sweep) != sweep) sweep->store().save(identity, result);
-      sweep->settle(result);
-      if (sweep->complete()) sweep->finish();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const RunningSweep* saved = nullptr;  // tasks of a sweep stand together
+      for (const auto& [sweep, task] : one.answers[i].tasks) {
+        if (std::exchange(saved, sweep) != sweep) {
+          sweep->store().save(sweep->identity(config), results[i]);
+        }
+        sweep->settle(results[i]);
+        if (sweep->complete()) sweep->finish();
+      }
     }
-    done_ += one.tasks.size();
-    const auto& [sweep, task] = one.tasks.front();
-    last_ = sweep->job().label + sweep->describe(task);
+    done_ += one.tasks();
+    last_ = one.sweep().job().label + one.sweep().describe(one.task());
     report();
   }
 

@@ -28,14 +28,14 @@ struct SweepOutcome {
   std::size_t kept = 0;      ///< of these, from an earlier run
   std::size_t shared = 0;    ///< that another sweep, or another task of this one, computes
   std::size_t diverged = 0;  ///< tasks whose training diverged
-  double seconds = 0;        ///< of all tasks done, one after the other
+  double seconds = 0;        ///< of all tasks done, shared ones whole, one after the other
   bool up_to_date = false;
   std::string configuration = {};  ///< of the sweep, as its result records it
 };
 
 /// Tasks of all sweeps together, one a worker of the context, those first that are expected to take
-/// longest; a task that several sweeps have in common is computed once. Numbers do
-/// not depend on the number of threads. Throws Error before anything is computed if a task's
+/// longest; a task that several sweeps have in common is computed once, and so is training that
+/// several measure differently. Numbers do not depend on the number of threads. Throws Error before anything is computed if a task's
 /// configuration is wrong, if OUTPUT is something else than a result that shares tasks with this
 /// one, or if another process works on it. What is stopped loses the tasks in flight.
 std::vector<SweepOutcome> run_sweeps(std::vector<SweepJob> jobs, const Context& context);

@@ -89,6 +89,10 @@ TaskIdentity RunningSweep::identity(const Config& config) const {
                                   value_text(names_of(job_.file.plan.measures)) + "\n"};
 }
 
+Fingerprint RunningSweep::computed_from(const Config& config) {
+  return TaskIdentity{program_identity(), config_text(config, swept_sections())}.fingerprint();
+}
+
 /// A wrong value is found before hours are spent on the others.
 void RunningSweep::check_tasks(const Context& context) {
   const SweepPlan& plan = job_.file.plan;
@@ -178,15 +182,18 @@ void RunningSweep::look_at_output(const Context& context) {
                            path, why, known, tasks()));
 }
 
-std::optional<TaskResult> RunningSweep::compute(std::size_t task, const Config& config,
-                                                const Context& context) const {
+std::optional<std::vector<TaskResult>> RunningSweep::compute(std::size_t task, const Config& config,
+                                                             const std::vector<Measures>& lists,
+                                                             const Context& context) const {
   const auto begin = std::chrono::steady_clock::now();
   try {
-    auto measured = measure_task(config, job_.file.plan.measures, context);
+    auto measured = measure_lists(config, lists, context);
     if (!measured) return std::nullopt;
-    return TaskResult{
-        std::move(measured->quantities),
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::vector<TaskResult> out;
+    for (Dataset& one : *measured) out.push_back({std::move(one.quantities), seconds});
+    return out;
   } catch (const Error& e) {
     throw Error(fmt::format("{}: {}: {}", job_.file.path, describe(task), e.what()));
   }

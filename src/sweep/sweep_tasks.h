@@ -22,13 +22,16 @@ class RunningSweep {
   Config config_of(std::size_t task) const;
   /// What a task of this configuration computes.
   TaskIdentity identity(const Config& config) const;
+  /// What it is computed from, whatever is measured.
+  static Fingerprint computed_from(const Config& config);
 
   TaskStore& store() { return *store_; }
   const Fingerprint& fingerprint(std::size_t task) const { return fingerprints_[task]; }
 
-  /// The task, of that configuration; nothing if stopped.
-  std::optional<TaskResult> compute(std::size_t task, const Config& config,
-                                    const Context& context) const;
+  /// The task, of that configuration, for each of these lists of measures; nothing if stopped.
+  std::optional<std::vector<TaskResult>> compute(std::size_t task, const Config& config,
+                                                 const std::vector<Measures>& lists,
+                                                 const Context& context) const;
 
   void settle(const TaskResult& result);  ///< one more task is done
   void keep(const TaskResult& result);    ///< ... by an earlier run

@@ -7,7 +7,6 @@ namespace headflow::factorised {
 namespace {
 
 constexpr double kEpsilon = 1e-3;
-constexpr double kDifference = 3e-4;  // steps of differences, of the size of A
 
 }  // namespace
 
@@ -42,13 +41,16 @@ Matrix PathGauge::pull_back(const Turned& at, const Matrix& bar) const {
 }
 
 Matrix PathGauge::pull_back_slope(const Turned& at, const Matrix& bar, const Matrix& dA) const {
-  const double size = dA.norm();
-  if (size == 0) return Matrix::Zero(dA.rows(), dA.cols());
-  const double step = kDifference * (1 + at.A.norm()) / size;
-  const auto moved = [&](double by) -> Matrix {
-    return pull_back(turn(at.A + by * step * dA), bar);
-  };
-  return (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * step);
+  const Matrix Y = at.scores.transpose() * bar;
+  const Matrix Omega = divided(at, Y - Y.transpose());
+  // Along dA: O moves by O omega, A O by `scores`, S' = O^T X by dS.
+  const Matrix turned = at.O.transpose() * (dA.transpose() * reference_);
+  const Matrix omega = divided(at, turned - turned.transpose());
+  const Matrix scores = dA * at.O + at.scores * omega;
+  const Matrix dS = turned - omega * (at.W * at.s.asDiagonal() * at.W.transpose());
+  const Matrix dY = scores.transpose() * bar;
+  const Matrix dOmega = divided(at, dY - dY.transpose() - dS * Omega - Omega * dS);
+  return (-reference_ * dOmega - (bar - reference_ * Omega) * omega) * at.O.transpose();
 }
 
 }  // namespace headflow::factorised

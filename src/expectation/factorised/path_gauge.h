@@ -11,7 +11,8 @@
 // The discrete loss of A O is a smooth function of A A^T near the reference, but for turns among
 // directions with squares of singular values below epsilon. Derivatives: for dA
 //   dO = O Omega,  Omega S' + S' Omega = O^T dX - dX^T O,  S' = O^T X,
-// which is a division by s_i + s_j in the basis W.
+// which is a division by s_i + s_j in the basis W; once more differentiated, Omega S' + S' Omega = K
+// gives dOmega with dK - dS' Omega - Omega dS' on the right.
 
 #include "core/matrix.h"
 
@@ -36,7 +37,7 @@ class PathGauge {
   Matrix tangent(const Turned& at, const Matrix& dA) const;
   /// The derivative with respect to A of a function whose derivative with respect to A O is `bar`.
   Matrix pull_back(const Turned& at, const Matrix& bar) const;
-  /// The derivative of that along dA, `bar` being kept: by differences, good to ten digits.
+  /// The derivative of that along dA, `bar` being kept.
   Matrix pull_back_slope(const Turned& at, const Matrix& bar, const Matrix& dA) const;
 
  private:

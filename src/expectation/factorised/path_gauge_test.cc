@@ -48,10 +48,14 @@ TEST(PathGauge, Derivatives) {
   const double forward = bar.cwiseProduct(gauge.tangent(here, dA)).sum();
   const double backward = gauge.pull_back(here, bar).cwiseProduct(dA).sum();
   EXPECT_NEAR(forward, backward, 1e-12 * std::abs(forward) + 1e-12);
+  const Matrix slope = (gauge.pull_back(gauge.turn(A + step * dA), bar) -
+                        gauge.pull_back(gauge.turn(A - step * dA), bar)) /
+                       (2 * step);
+  EXPECT_LE((gauge.pull_back_slope(here, bar, dA) - slope).cwiseAbs().maxCoeff(), 1e-8);
   // Second derivatives are symmetric.
   const double ab = gauge.pull_back_slope(here, bar, dA).cwiseProduct(dB).sum();
   const double ba = gauge.pull_back_slope(here, bar, dB).cwiseProduct(dA).sum();
-  EXPECT_NEAR(ab, ba, 1e-8);
+  EXPECT_NEAR(ab, ba, 1e-12);
   EXPECT_GE(std::abs(ab), 1e-2);
 }
 
