@@ -79,7 +79,7 @@ HWY_INLINE void EachPair(const StreamKey& key, std::uint64_t group, int pairs, S
   const Keys keys = MakeKeys(du, key.seed);
   const std::uint32_t tag = static_cast<std::uint32_t>(key.purpose) << 24 | key.draw;
   const auto to_uniform = [&](VU hi, VU lo) HWY_ATTR {
-    const VU bits = hn::Or(hn::ShiftLeft<32>(hi), hn::And(lo, hn::Set(du, 0xFFFFFFFFu)));
+    const VU bits = hn::OrAnd(hn::ShiftLeft<32>(hi), lo, hn::Set(du, 0xFFFFFFFFu));
     const VU one_to_two = hn::Or(hn::ShiftRight<12>(bits), hn::Set(du, 0x3FF0000000000000u));
     return hn::Sub(hn::BitCast(df, one_to_two), hn::Set(df, 1.0 - 0x1p-53));
   };

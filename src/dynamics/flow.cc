@@ -7,14 +7,12 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/suggest.h"
+#include "dynamics/flow_field.h"
 #include "dynamics/integrator.h"
 #include "expectation/exact_with_samples.h"
 
 namespace headflow {
 namespace {
-
-/// A coordinate this large is on its way to infinity: everything of interest is below 1e3.
-constexpr double kDiverged = 1e8;
 
 /// Samples of the second moments, at least.
 constexpr double kFewestMoments = 1 << 14;
@@ -22,121 +20,16 @@ constexpr double kFewestMoments = 1 << 14;
 /// A trajectory is kept in memory, and once more while it is written.
 constexpr double kMostBytes = 1 << 29;
 
-/// The right-hand side of the flow, on packed states.
-class FlowField {
- public:
-  FlowField(Engine& engine, const FlowOptions& options)
-      : engine_(engine),
-        kappa_(options.kappa),
-        learning_rate_(options.integrator == Scheme::map ? options.step : 0.0),
-        half_step_(options.integrator == Scheme::first_order ? options.step / 2 : 0.0),
-        point_(engine.problem().zero_point()),
-        product_(point_) {
-    request_.loss_error = false;
-    request_.second_moment = kappa_ > 0;
-  }
-
-  Vector pack(const Point& point) const {
-    Point state = point;
-    if (kappa_ > 0) state.R = point.R * point.R.transpose();
-    Vector y(state.size());
-    state.pack(y.data());
-    return y;
-  }
-
-  const Point& unpack(const double* y) {
-    point_.unpack(y);
-    if (kappa_ > 0) point_.R = positive_square_root(point_.R);
-    return point_;
-  }
-
-  bool operator()(const double* y, double* velocity) {
-    const Eigen::Map<const Vector> state(y, point_.size());
-    if (!state.allFinite() || state.cwiseAbs().maxCoeff() > kDiverged) return false;
-    const Point& point = unpack(y);
-    ++evaluations_;
-    try {
-      engine_.evaluate(point, request_, evaluation_);
-    } catch (const NotFinite&) {
-      return false;
-    }
-    Point& grad = evaluation_.grad;
-    engine_.problem().freeze(grad);
-    if (half_step_ > 0) {
-      // Descent y' = y - gamma g follows dy/dtau = -g - (gamma/2) H g but for terms in gamma^2
-      // (the modified equation of Euler's method).
-      // By differences, four gradients: good to far more digits than gamma^2 leaves.
-      engine_.Engine::hessian_product(point, grad, product_);
-      product_ *= half_step_;
-      grad += product_;
-      engine_.problem().freeze(grad);
-      if (!grad.all_finite()) return false;
-    }
-    if (kappa_ > 0) {
-      const Matrix half = grad.R * point.R.transpose();
-      // Euler's step with the last term is the map: with G = grad_R E and its rate gamma,
-      // (R - gamma G)(R - gamma G)^T = R R^T - gamma (G R^T + R G^T - gamma G G^T).
-      const Matrix square = grad.R * grad.R.transpose();
-      grad.R =
-          half + half.transpose() - kappa_ * evaluation_.second_moment - learning_rate_ * square;
-    }
-    grad.pack(velocity);
-    Eigen::Map<Vector>(velocity, point_.size()) *= -1.0;
-    return true;
-  }
-
-  /// Second derivatives, if the engine has them all at once.
-  FieldSlopes slopes() {
-    if (kappa_ > 0 || half_step_ > 0 || engine_.whole_hessian() == WholeHessian::none) return {};
-    return [this](const double* y, double* columns) { return write_slopes(y, columns); };
-  }
-
-  Engine& engine() { return engine_; }
-  double last_loss() const { return evaluation_.loss; }
-  std::int64_t evaluations() const { return evaluations_; }
-  void count_evaluation() { ++evaluations_; }
-
- private:
-  bool write_slopes(const double* y, double* columns) {
-    const Point point = unpack(y);
-    const Eigen::Index n = point.size();
-    Matrix whole;
-    Eigen::Map<Eigen::MatrixXd> out(columns, n, n);
-    try {
-      const bool at_once = engine_.hessian(point, whole);
-      for (Eigen::Index j = 0; j < n; ++j) {
-        Point column = point;
-        if (at_once) {
-          column.unpack(Vector(whole.col(j)).data());
-        } else {  // the nodes are others meanwhile
-          Point direction = point;
-          direction.unpack(Vector(Vector::Unit(n, j)).data());
-          engine_.hessian_product(point, direction, column);
-        }
-        engine_.problem().freeze(column);
-        out.col(j) = -column.packed();
-      }
-    } catch (const NotFinite&) {
-      return false;
-    }
-    return true;
-  }
-
-  Engine& engine_;
-  double kappa_, learning_rate_, half_step_;
-  Point point_, product_;
-  Request request_;
-  Evaluation evaluation_;
-  std::int64_t evaluations_ = 0;
-};
-
 std::unique_ptr<Integrator> make_integrator(const FlowOptions& options, FlowField& flow,
                                             const Vector& y0, const Context& context) {
   const Field field = [&flow](const double* y, double* velocity) { return flow(y, velocity); };
-  if (options.integrator == Scheme::adaptive || options.integrator == Scheme::first_order) {
+  const bool implicit = options.integrator == Scheme::implicit ||
+                        (options.integrator == Scheme::first_order && y0.size() <= kMostUnknowns);
+  if (options.integrator == Scheme::adaptive ||
+      (options.integrator == Scheme::first_order && !implicit)) {
     return make_explicit(field, y0, options.rtol, options.atol);
   }
-  if (options.integrator == Scheme::implicit) {
+  if (implicit) {
     return make_implicit(field, y0, options.rtol, options.atol, context, flow.slopes());
   }
   std::function<void(std::int64_t)> redraw;

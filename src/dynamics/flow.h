@@ -38,7 +38,7 @@ enum class Scheme {
   adaptive,     ///< explicit, with adaptive steps
   implicit,     ///< with adaptive steps, for long times
   map,          ///< steps of SGD at a learning rate of order one
-  first_order,  ///< the map to first order in the learning rate, with adaptive steps
+  first_order,  ///< the map to first order in the learning rate, with adaptive implicit steps
 };
 template <>
 inline constexpr Named<Scheme> kNames<Scheme>[] = {{Scheme::euler, "euler"},

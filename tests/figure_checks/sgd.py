@@ -57,7 +57,7 @@ class Runs:
 
 
 def all_runs(load):
-    for name in ("fig01", "fig09", "fig10"):
+    for name in ("fig01", "fig09", "fig10a"):
         data = load(name)
         if data is None:
             continue
