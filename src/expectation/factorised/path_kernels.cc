@@ -87,14 +87,17 @@ HWY_INLINE void Touch(const SplinePolynomials& spline, double f, Touched& weight
   }
 }
 
-void Spread(int groups, const double* t, const double* t_tangent, std::int64_t first, double* mass,
-            double* mass_tangent) {
+/// Neighbours in turn into other copies: most of them meet in the same cells, and would wait for
+/// each other's sums.
+void Spread(int groups, const double* t, const double* t_tangent, std::int64_t first,
+            std::ptrdiff_t copy, double* mass, double* mass_tangent) {
   const SplinePolynomials& spline = spline_polynomials();
   const int N = static_cast<int>(hn::Lanes(d));
   Touched weight, slope;
   for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(groups) * kLanes; ++i) {
     const double x = t[i] * (1 / kCell), cell = std::floor(x);
-    const std::ptrdiff_t to = static_cast<std::ptrdiff_t>(cell) - 2 - first;
+    const std::ptrdiff_t to =
+        static_cast<std::ptrdiff_t>(cell) - 2 - first + i % kPathCopies * copy;
     Touch(spline, x - cell, weight, t_tangent ? &slope : nullptr);
     for (int part = 0; part * N < 8; ++part) {
       double* m = mass + to + part * N;
@@ -184,8 +187,8 @@ void path_weights(const PathScores& scores, double* t, double* t_tangent) {
   HWY_DYNAMIC_DISPATCH(Weights)(scores, t, t_tangent);
 }
 void path_spread(int groups, const double* t, const double* t_tangent, std::int64_t first,
-                 double* mass, double* mass_tangent) {
-  HWY_DYNAMIC_DISPATCH(Spread)(groups, t, t_tangent, first, mass, mass_tangent);
+                 std::ptrdiff_t copy, double* mass, double* mass_tangent) {
+  HWY_DYNAMIC_DISPATCH(Spread)(groups, t, t_tangent, first, copy, mass, mass_tangent);
 }
 void path_slopes(int groups, const double* t, const double* t_tangent, std::int64_t first,
                  const double* coefficient, const double* coefficient_tangent, double scale,

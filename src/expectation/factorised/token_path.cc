@@ -176,7 +176,7 @@ class TokenPath final : public Quadrature {
     AlignedVector outer, sum;                 // [group of components][H][d], [component][H]
   };
   struct Scratch {
-    AlignedVector chi, tangent, powers, g, bar, bar_tangent;
+    AlignedVector chi, tangent, powers, g, bar, bar_tangent, mass, mass_tangent;
     double *rise, *fall;  // e^chi and e^-chi, in `powers` or where they are kept
   };
   struct Scores {
@@ -277,19 +277,28 @@ class TokenPath final : public Quadrature {
     for (int c = 0; c < C; ++c) {
       const std::size_t i = place(block, c, 0, 0);
       const auto count = static_cast<int>(2 * block.groups);
-      const auto [low, high] = std::minmax_element(
-          block.t.begin() + static_cast<std::ptrdiff_t>(i),
-          block.t.begin() + static_cast<std::ptrdiff_t>(i + at(count) * kLanes));
-      check_width((*high - *low) / kCell);
+      const Eigen::Map<const Vector> t(block.t.data() + i, count * kLanes);
+      const double low = t.minCoeff(), high = t.maxCoeff();
+      check_width((high - low) / kCell);
       Histogram& law = block.law[at(c)];
-      law.first = static_cast<std::int64_t>(std::floor(*low / kCell)) - 2;
-      const std::int64_t last = static_cast<std::int64_t>(std::floor(*high / kCell)) + 5;
-      law.mass.assign(at(last - law.first + 1), 0.0);  // with two cells that vectors reach over
-      Histogram& moved = block.law_tangent[at(c)];
-      if (scores.with_tangent) moved = law;
-      path_spread(count, block.t.data() + i,
-                  scores.with_tangent ? block.t_tangent.data() + i : nullptr, law.first,
-                  law.mass.data(), moved.mass.data());
+      law.first = static_cast<std::int64_t>(std::floor(low / kCell)) - 2;
+      const std::int64_t last = static_cast<std::int64_t>(std::floor(high / kCell)) + 5;
+      const auto cells = last - law.first + 1;  // with two that vectors reach over
+      s.mass.assign(at(kPathCopies * cells), 0.0);
+      if (scores.with_tangent) s.mass_tangent = s.mass;
+      path_spread(count, t.data(), scores.with_tangent ? block.t_tangent.data() + i : nullptr,
+                  law.first, cells, s.mass.data(), s.mass_tangent.data());
+      add_copies(s.mass, cells, law.mass);
+      if (!scores.with_tangent) continue;
+      block.law_tangent[at(c)].first = law.first;
+      add_copies(s.mass_tangent, cells, block.law_tangent[at(c)].mass);
+    }
+  }
+
+  static void add_copies(const AlignedVector& copies, std::int64_t cells, auto& sum) {
+    sum.assign(at(cells), 0.0);
+    for (int k = 0; k < kPathCopies; ++k) {
+      for (std::int64_t j = 0; j < cells; ++j) sum[at(j)] += copies[at(k * cells + j)];
     }
   }
 
