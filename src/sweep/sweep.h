@@ -35,9 +35,10 @@ struct SweepOutcome {
 
 /// Tasks of all sweeps together, one a worker of the context, those first that are expected to take
 /// longest; a task that several sweeps have in common is computed once, and so is training that
-/// several measure differently. Numbers do not depend on the number of threads. Throws Error before anything is computed if a task's
-/// configuration is wrong, if OUTPUT is something else than a result that shares tasks with this
-/// one, or if another process works on it. What is stopped loses the tasks in flight.
+/// several measure differently. Numbers do not depend on the number of threads. Throws Error before
+/// anything is computed if a task's configuration is wrong, if OUTPUT is something else than a
+/// result that shares tasks with this one, or if another process works on it. What is stopped loses
+/// the tasks in flight.
 std::vector<SweepOutcome> run_sweeps(std::vector<SweepJob> jobs, const Context& context);
 
 }  // namespace headflow

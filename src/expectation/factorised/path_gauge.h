@@ -11,8 +11,8 @@
 // The discrete loss of A O is a smooth function of A A^T near the reference, but for turns among
 // directions with squares of singular values below epsilon. Derivatives: for dA
 //   dO = O Omega,  Omega S' + S' Omega = O^T dX - dX^T O,  S' = O^T X,
-// which is a division by s_i + s_j in the basis W; once more differentiated, Omega S' + S' Omega = K
-// gives dOmega with dK - dS' Omega - Omega dS' on the right.
+// which is a division by s_i + s_j in the basis W; once more differentiated, Omega S' + S' Omega =
+// K gives dOmega with dK - dS' Omega - Omega dS' on the right.
 
 #include "core/matrix.h"
 
