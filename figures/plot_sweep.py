@@ -7,7 +7,7 @@ from sweep_curves import Curves, Flows, Map
 from sweep_tasks import GRID_SIDE, Attention, Planes, Similarities, Trajectories
 
 # Drawn if asked for by name: they are about the computation, or belong to another quantity.
-QUIET = {"gradient_norm", "converged", "diverged", "index", "end_time", "v", "v_t", "b", "b_t", "R_norm", "R_norm_t", "signs", "excursions",
+QUIET = {"gradient_norm", "converged", "diverged", "index", "end_time", "R_norm", "R_norm_t", "signs", "excursions",
          "removed_head", "relevant", "tau"}
 
 
@@ -36,6 +36,11 @@ def blocks_of(data, name):
     return [Curves(data, name, lines=dimensions[0] if len(dimensions) == 1 else None)]
 
 
+def is_quiet(data, name):
+    """Also what the activation trains besides m and R. Files of before format 3 do not say which variables that are."""
+    return name in QUIET or data[name].attrs.get("role") == "parameter" or name in ("b", "v", "b_t", "v_t")
+
+
 def chosen(data, only):
     """Quantities to draw: those asked for, else all that are about the model, with the most important first."""
     known = [str(name) for name in data.data_vars]
@@ -44,7 +49,7 @@ def chosen(data, only):
             raise NothingToDraw(f"there is no {name}; it has {', '.join(known)}")
     if only:
         return only
-    names = [name for name in known if name not in QUIET and not name.endswith("_error") and data[name].notnull().any()]
+    names = [name for name in known if not is_quiet(data, name) and not name.endswith("_error") and data[name].notnull().any()]
     if "loss" in names and "bayes" in names:
         names.remove("bayes")  # drawn with the loss
     if "m_t" in names and "m" in names:

@@ -277,8 +277,8 @@ ExcessRisk ExcessSampler::run() {
   out.effective_points = total.square > 0 ? total.value * total.value / total.square : 0;
   if (!std::isfinite(out.risk) || !std::isfinite(out.error)) {
     throw NotFinite(
-        "the excess risk is not finite at this point: numbers overflow; make point.m, R, b, v or "
-        "the prior's parameters smaller");
+        "the excess risk is not finite at this point: numbers overflow; make the numbers of "
+        "[point] or the prior's parameters smaller");
   }
   return out;
 }

@@ -58,6 +58,7 @@ struct Command {
   bool prints_json = true;      ///< has --json
   /// What a shell offers for the names: words, or a pattern of files ("*.nc").
   std::vector<std::string> (*offered_names)() = nullptr;
+  bool reads_its_file = false;  ///< itself, with tables that are no configuration
 };
 
 /// The table of all commands: dispatch, help, shell completion and manual page are made of it.
@@ -118,5 +119,8 @@ void stop_at_once_when_interrupted();
 /// False a moment after `interrupted`, so that a computation
 /// that stops by itself can still say where it is.
 bool computations_go_on();
+
+/// A result must not take the place of the configuration it is made from.
+void check_apart(const std::string& output, const std::string& file);
 
 }  // namespace headflow::cli

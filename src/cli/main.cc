@@ -16,6 +16,12 @@
 
 namespace headflow::cli {
 
+void check_apart(const std::string& output, const std::string& file) {
+  std::error_code error;
+  if (output.empty() || file.empty() || !std::filesystem::equivalent(output, file, error)) return;
+  throw FileError(output, "is the configuration itself; choose another file");
+}
+
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
       &loss_command(),       &bayes_command(),     &flow_command(),        &sgd_command(),
@@ -136,13 +142,6 @@ void print_overview() {
   for (const auto& [code, meaning] : kExitMeanings) fmt::print("  {:<5}{}\n", code, meaning);
 }
 
-/// A result must not take the place of the configuration it is made from.
-void check_apart(const std::string& output, const std::string& file) {
-  std::error_code error;
-  if (output.empty() || file.empty() || !std::filesystem::equivalent(output, file, error)) return;
-  throw FileError(output, "is the configuration itself; choose another file");
-}
-
 int run_command(const Command& command, const std::vector<std::string>& arguments,
                 const std::string& command_line) {
   Invocation call;
@@ -168,7 +167,7 @@ int run_command(const Command& command, const std::vector<std::string>& argument
 
   try {
     call.file = file;
-    if (!file.empty()) {  // sweep and reproduce read the other two tables
+    if (!file.empty() && !command.reads_its_file) {  // tables of sweeps are let be
       read_config(file, {"sweep", "figure"}, call.config, call.origins);
     }
     for (const auto& flag : flags) {

@@ -14,11 +14,12 @@ int run_sweep(Invocation& call) {
   if (call.file.empty()) {
     throw Error("sweep needs a configuration file with a table [sweep]; headflow sweep --help");
   }
-  if (call.config.result.output.empty()) throw Error("sweep needs --output RESULT.nc");
   SweepJob job;
-  job.file = read_sweep_file(call.file, call.flags);
+  job.file = read_sweep_file(call.file, call.flags, call.origins);
   const std::string output = job.output = job.file.base.result.output;
-  const int threads = job.file.base.program.threads;
+  if (output.empty()) throw Error("sweep needs --output RESULT.nc");
+  check_apart(output, call.file);
+  const int threads = checked_threads(job.file.base.program.threads);
   job.command_line = call.command_line;
   const SweepOutcome outcome =
       sweep_with_progress({std::move(job)}, threads, "sweep", call.quiet).front();
@@ -91,7 +92,11 @@ const Command& sweep_command() {
                                 "result.output", "program"},
                                true,
                                nullptr,
-                               run_sweep};
+                               run_sweep,
+                               nullptr,
+                               true,
+                               nullptr,
+                               true};
   return command;
 }
 

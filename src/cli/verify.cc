@@ -115,6 +115,7 @@ int run_verify(Invocation& call) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Dataset result = statements_dataset(rows, call.config.verify.effort, seconds);
+  result.provenance.configuration = config_text(call.config, {"verify"});
   result.provenance.command = call.command_line;
   const std::int64_t unexpected = result.count("not_as_expected");
   if (!call.config.result.output.empty() && !interrupted()) {

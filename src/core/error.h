@@ -50,7 +50,7 @@ class NotFinite : public Error {
   using Error::Error;
 };
 
-/// A computation was asked to stop (a `go_on` said no) before it had a result. Not an Error:
+/// A computation was asked to stop (by its Observer) before it had a result. Not an Error:
 /// nothing is wrong, and whoever tries something else after an Error must not do so after this.
 class Interrupted : public std::runtime_error {
  public:

@@ -11,9 +11,12 @@
 #endif
 #include <hwy/detect_targets.h>
 
+// Vectors whose length is known at run time only (SVE, RVV) are left out: kernels keep arrays of
+// vectors, and tile registers by their number. There, NEON or plain code serves.
 #undef HWY_DISABLED_TARGETS
+#define HEADFLOW_SCALABLE_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #ifdef HEADFLOW_ONE_TARGET
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3 | HEADFLOW_SCALABLE_TARGETS)
 #else
-#define HWY_DISABLED_TARGETS HWY_SSSE3
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HEADFLOW_SCALABLE_TARGETS)
 #endif

@@ -14,7 +14,7 @@ class TbbExecutor final : public Executor {
   explicit TbbExecutor(int threads)
       : arena_(threads > 0 ? threads : static_cast<int>(tbb::task_arena::automatic)) {
     if (threads > 1) {  // the user's word counts, even beyond the number of cores
-      beyond_cores_ = std::make_unique<tbb::global_control>(
+      beyond_cores_ = std::make_shared<tbb::global_control>(
           tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
     }
   }
@@ -30,14 +30,18 @@ class TbbExecutor final : public Executor {
     });
   }
 
+  /// An arena of its own within what there is: nothing else of the process is limited by it.
   std::shared_ptr<const Executor> limited(int most) const override {
     if (most <= 1) return serial_executor();
-    return std::make_shared<const TbbExecutor>(std::min(most, workers()));
+    return std::make_shared<const TbbExecutor>(std::min(most, workers()), beyond_cores_);
   }
+
+  TbbExecutor(int threads, std::shared_ptr<tbb::global_control> beyond_cores)
+      : arena_(threads), beyond_cores_(std::move(beyond_cores)) {}
 
  private:
   mutable tbb::task_arena arena_;
-  std::unique_ptr<tbb::global_control> beyond_cores_;
+  std::shared_ptr<tbb::global_control> beyond_cores_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ void Engine::check_finite(const Evaluation& result) const {
   if (std::isfinite(result.loss) && result.grad.all_finite() && errors) return;
   throw NotFinite(fmt::format(
       "the loss, its gradient or their errors are not finite at this point (engine {}): numbers "
-      "overflow; make point.m, R, b, v or the prior's parameters smaller",
+      "overflow; make the numbers of [point] or the prior's parameters smaller",
       name()));
 }
 

@@ -42,7 +42,7 @@ struct Work {
   }
   Answer& answer(const Measures& measures) {
     const auto same = std::ranges::find(answers, measures, &Answer::measures);
-    return same != answers.end() ? *same : answers.emplace_back(measures);
+    return same != answers.end() ? *same : answers.emplace_back(Answer{measures, {}});
   }
   /// All of the lists, each once.
   Measures all_measures() const {

@@ -387,12 +387,21 @@ void check_use(const SweepFile& file, const GivenFlags& flags) {
 }  // namespace
 
 SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags) {
+  Origins origins;
+  return read_sweep_file(path, flags, origins);
+}
+
+SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags, Origins& origins) {
   SweepFile out;
   out.path = path;
   const toml::table document = parse_toml(path, &out.text);
   out.plan = read_plan(document, path);
-  Origins origins;
-  read_config(document, path, {"sweep", "figure"}, out.base, origins);
+  Origins in_file;
+  read_config(document, path, {"sweep", "figure"}, out.base, in_file);
+  for (const Key& key : keys()) {  // those of flags stay
+    const std::string name = key.full_name(), where = in_file.of(name);
+    if (!where.empty() && origins.of(name).empty()) origins.set(name, where);
+  }
   for (const auto& [key, value] : flags) {
     check_flag(out.plan, *key, value);
     key->set(out.base, value);

@@ -24,6 +24,8 @@ struct SweepFile {
 /// Reads the file once. A flag wins over the file; beside an axis of the same key it is refused.
 /// Throws FileError, and Error with file and line.
 SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags = {});
+/// The same, and where the values of the file were written.
+SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags, Origins& origins);
 
 /// The figure that a file is, by its name, or that it says it is a part of: [figure] part_of.
 std::string figure_of_file(const std::string& path);

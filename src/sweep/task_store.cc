@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // written so that the same bits are read; those that JSON does not have are texts.
 
 constexpr const char* kExtension = ".task";
-constexpr const char* kHeader = "headflow-task 2 ";
+constexpr const char* kHeader = "headflow-task 3 ";
 
 nlohmann::json number(double x) {
   if (std::isfinite(x)) return x;
@@ -61,7 +61,10 @@ nlohmann::json to_json(const TaskIdentity& task, const TaskResult& result) {
                           {"values", numbers(q.values)},
                           {"errors", numbers(q.errors)},
                           {"error_kinds", std::move(kinds)},
-                          {"error_name", q.error_name}});
+                          {"error_name", q.error_name},
+                          {"texts", q.texts},
+                          {"integers", q.integers},
+                          {"units", q.units}});
   }
   return {{"program", task.program},
           {"configuration", task.configuration},
@@ -85,12 +88,12 @@ TaskResult from_json(const nlohmann::json& json) {
     }
     q.role = one.at("role");
     q.error_name = one.at("error_name");
-    const auto fits = [&](const std::vector<double>& all) {
-      return size == static_cast<double>(all.size());
-    };
-    if (!fits(q.values) || !(q.errors.empty() || fits(q.errors))) {
-      throw Error(
-          fmt::format("{} has {} numbers, which is not its shape", q.name, q.values.size()));
+    q.texts = one.at("texts").get<std::vector<std::string>>();
+    q.integers = one.at("integers").get<std::vector<std::int64_t>>();
+    q.units = one.at("units");
+    const std::size_t count = q.values.size() + q.texts.size() + q.integers.size();
+    if (size != static_cast<double>(count) || !(q.errors.empty() || q.errors.size() == count)) {
+      throw Error(fmt::format("{} has {} numbers or texts, which is not its shape", q.name, count));
     }
     out.quantities.push_back(std::move(q));
   }

@@ -35,11 +35,19 @@ class TaskStoreTest : public ::testing::Test {
   const fs::path folder =
       fs::path(::testing::TempDir()) / ("headflow_tasks_" + std::to_string(::getpid()));
   const TaskIdentity task{"1.0 abc", "[problem]\ntokens = 4\n"};
-  const TaskResult result{
-      {{"loss", "the loss", {}, {0.1}, false, {1e-3}, {ErrorKind::fresh_samples}, "off"},
-       {"error", "its error", {{"time", 4}}, {HUGE_VAL, -HUGE_VAL, std::nan(""), -0.0}, false},
-       {"index", "of the Hessian", {{"a", 1}, {"b", 2}}, {3, std::nan("")}, true}},
-      1.25};
+  const TaskResult result = [] {
+    TaskResult out{
+        {{"loss", "the loss", {}, {0.1}, false, {1e-3}, {ErrorKind::fresh_samples}, "off"},
+         {"error", "its error", {{"time", 4}}, {HUGE_VAL, -HUGE_VAL, std::nan(""), -0.0}, false},
+         {"index", "of the Hessian", {{"a", 1}, {"b", 2}}, {3, std::nan("")}, true},
+         {"word", "a text", {{"a", 2}}, {}},
+         {"count", "exact", {{"a", 1}}, {}}},
+        1.25};
+    out.quantities[2].units = "tau";
+    out.quantities[3].texts = {"one", ""};
+    out.quantities[4].integers = {(std::int64_t{1} << 60) + 1};
+    return out;
+  }();
 };
 
 bool same_bits(double a, double b) {
@@ -54,8 +62,8 @@ TEST_F(TaskStoreTest, GivesBackTheSameBits) {
   const TaskStore::Loaded got = store.load(task);
   ASSERT_EQ(got.found, TaskStore::Found::whole) << got.why;
   EXPECT_EQ(got.result.seconds, 1.25);
-  ASSERT_EQ(got.result.quantities.size(), 3u);
-  for (std::size_t i = 0; i < 3; ++i) {
+  ASSERT_EQ(got.result.quantities.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
     const Quantity &a = result.quantities[i], &b = got.result.quantities[i];
     EXPECT_EQ(a.name, b.name);
     EXPECT_EQ(a.meaning, b.meaning);
@@ -64,6 +72,9 @@ TEST_F(TaskStoreTest, GivesBackTheSameBits) {
     EXPECT_EQ(a.error_kinds, b.error_kinds);
     EXPECT_EQ(a.error_name, b.error_name);
     EXPECT_EQ(a.whole, b.whole);
+    EXPECT_EQ(a.texts, b.texts);
+    EXPECT_EQ(a.integers, b.integers);
+    EXPECT_EQ(a.units, b.units);
     ASSERT_EQ(a.values.size(), b.values.size());
     for (std::size_t k = 0; k < a.values.size(); ++k) {
       EXPECT_TRUE(same_bits(a.values[k], b.values[k])) << a.name << " " << b.values[k];

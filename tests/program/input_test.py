@@ -101,6 +101,9 @@ class Files(Case):
     def test_a_pipe_is_a_configuration_too(self):
         done = run("bayes", "/dev/stdin", "--json", input="[problem]\nnu = [2.0, 2.0]\n")
         self.assertEqual(done.returncode, 0, done.stderr)
+        axis = '[sweep]\nmeasure = ["bayes"]\n[[sweep.axis]]\nkey = "problem.tokens"\nvalues = [3, 4]\n'
+        done = run("sweep", "/dev/stdin", "--output", self.path / "piped.nc", input="[problem]\nnu = [2.0, 2.0]\n" + axis)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_empty_lists(self):
         for key in ("nu", "p", "points", "covariance", "mean", "weights"):

@@ -21,6 +21,7 @@ class Verify(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         result = json.loads(done.stdout)
         self.assertEqual(result["effort"], "quick")
+        self.assertIn('effort = "quick"', result["provenance"]["configuration"])
         self.assertEqual(result["not_as_expected"], 0)
         self.assertGreater(len(result["rows"]), 40)
         for row in result["rows"]:
