@@ -1,8 +1,8 @@
 #pragma once
 
-// Every option of headflow: a plain value, which can be copied and kept, and compared by its text (config_text). What computes
-// takes it, or the parts of it that it needs; files, flags, Python's keywords and the recorded
-// provenance are views of it through one table of keys (keys.h).
+// Every option of headflow: a plain value, which can be copied and kept, and compared by its text
+// (config_text). What computes takes it, or the parts of it that it needs; files, flags, Python's
+// keywords and the recorded provenance are views of it through one table of keys (keys.h).
 
 #include <map>
 #include <optional>

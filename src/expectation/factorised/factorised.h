@@ -13,8 +13,8 @@ namespace headflow {
 /// With 1/Z^a = (1/Gamma(a)) int_0^inf s^(a-1) e^(-s Z) ds the sum over tokens in a denominator
 /// becomes a product of independent factors, one for each token, and the expectation over L (F+H)
 /// normals becomes integrals over one or two variables of expectations over one token:
-/// heads_terms.h has the formulas for softmax and softmax-1, joint.cc for B-softmax by tensor products,
-/// token_path.cc by quasi-random nodes where these would be too many, elementwise.cc for
+/// heads_terms.h has the formulas for softmax and softmax-1, joint.cc for B-softmax by tensor
+/// products, token_path.cc by quasi-random nodes where these would be too many, elementwise.cc for
 /// activations that normalise nothing.
 ///
 /// Range: priors that are Gaussian mixtures (atoms included), L up to 10^6, scores of standard
