@@ -118,25 +118,42 @@ TEST_F(TaskStoreTest, OddContentIsDamage) {
   const TaskStore store(folder.string());
   const auto with_rest = [&](const std::string& rest) {
     write(store.path_of(task.fingerprint()),
-          "headflow-task 2 " + fingerprint(rest).text() + "\n" + rest);
+          "headflow-task 3 " + fingerprint(rest).text() + "\n" + rest);
     return store.load(task);
   };
   const std::string head = R"({"program":"1.0 abc","configuration":"[problem]\ntokens = 4\n",)";
   const auto quantity = [&](const std::string& size, const std::string& values,
-                            const std::string& errors = "[]") {
+                            const std::string& errors = "[]", const std::string& texts = "[]",
+                            const std::string& integers = "[]") {
     return head + R"("seconds":1.0,"quantities":[{"name":"m","meaning":"m","role":"",)" +
-           R"("error_name":"","error_kinds":["assumed"],"errors":)" + errors +
+           R"("error_name":"","error_kinds":["assumed"],"units":"1","errors":)" + errors +
+           R"(,"texts":)" + texts + R"(,"integers":)" + integers +
            R"(,"whole":false,"dimensions":[["a",)" + size + R"(]],"values":)" + values + "}]}";
   };
   EXPECT_EQ(with_rest(quantity("2", "[1.0,\"inf\"]")).found, TaskStore::Found::whole);
   EXPECT_EQ(with_rest(quantity("1", "[1.0]", "[0.5]")).found, TaskStore::Found::whole);
-  for (const auto& odd :
-       {std::string("null"), std::string("[]"), std::string("{}"), std::string("\xff\xfe"),
-        head + "\"seconds\":1.0}", quantity("3", "[1.0,2.0]"),
-        quantity("2],[\"b\",18446744073709551615", "[1.0,2.0]"), quantity("0", "[1.0]"),
-        quantity("-1", "[1.0]"), quantity("\"2\"", "[1.0,2.0]"), quantity("1", "[\"x\"]"),
-        quantity("1", "[[1.0]]"), quantity("1", "{}"), quantity("1", "[1.0]", "[1.0,2.0]"),
-        quantity("1", "[1.0]", "{\"x\":1}"), quantity("1", "[1.0]", "[\"x\"]")}) {
+  EXPECT_EQ(with_rest(quantity("1", "[]", "[]", "[\"x\"]")).found, TaskStore::Found::whole);
+  EXPECT_EQ(with_rest(quantity("1", "[]", "[]", "[]", "[7]")).found, TaskStore::Found::whole);
+  for (const auto& odd : {std::string("null"),
+                          std::string("[]"),
+                          std::string("{}"),
+                          std::string("\xff\xfe"),
+                          head + "\"seconds\":1.0}",
+                          quantity("3", "[1.0,2.0]"),
+                          quantity("2],[\"b\",18446744073709551615", "[1.0,2.0]"),
+                          quantity("0", "[1.0]"),
+                          quantity("-1", "[1.0]"),
+                          quantity("\"2\"", "[1.0,2.0]"),
+                          quantity("1", "[\"x\"]"),
+                          quantity("1", "[[1.0]]"),
+                          quantity("1", "{}"),
+                          quantity("1", "[1.0]", "[1.0,2.0]"),
+                          quantity("1", "[1.0]", "[]", "[\"x\"]"),
+                          quantity("1", "[]", "[]", "[1]"),
+                          quantity("1", "[]", "[]", "[]", "[\"x\"]"),
+                          quantity("2", "[]", "[]", "[]", "[7]"),
+                          quantity("1", "[1.0]", "{\"x\":1}"),
+                          quantity("1", "[1.0]", "[\"x\"]")}) {
     EXPECT_EQ(with_rest(odd).found, TaskStore::Found::damaged) << odd;
   }
 }
