@@ -111,10 +111,12 @@ TEST(SgdLaw, MistakesAreNoticed) {
   };
   using testing::Fault;
   EXPECT_GT(corrected_p(by_method(s, problem, start, make_reduced, 12, count)), 1e-4);
-  EXPECT_GT(corrected_p(by_plain(s, problem, start, Fault::none, count)), 1e-4);
-  for (const Fault fault : {Fault::frozen_norm, Fault::degrees_of_freedom, Fault::orthogonal}) {
-    EXPECT_LT(corrected_p(by_plain(s, problem, start, fault, count)), 1e-6)
-        << "control " << static_cast<int>(fault);
+  const Fault faults[] = {Fault::none, Fault::frozen_norm, Fault::degrees_of_freedom,
+                          Fault::orthogonal};
+  for (int i = 0; i < 4; ++i) {
+    if (testing::left_out(i, 4)) continue;  // the plain chain is slow with sanitizers
+    const double p = corrected_p(by_plain(s, problem, start, faults[i], count));
+    EXPECT_TRUE(faults[i] == Fault::none ? p > 1e-4 : p < 1e-6) << "p = " << p << " of " << i;
   }
 }
 
