@@ -12,20 +12,11 @@
 #define HWY_TARGET_INCLUDE "model/placements.cc"
 #include <hwy/foreach_target.h>
 // clang-format on
-#include <hwy/highway.h>
+#include "model/activations/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headflow::HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
-
-using D = hn::CappedTag<double, kLanes>;
-using V = hn::Vec<D>;
-constexpr D d{};
-int Step() { return static_cast<int>(hn::Lanes(d)); }
-
-HWY_INLINE V Load(const double* p, std::ptrdiff_t group) { return hn::Load(d, p + group * kLanes); }
-HWY_INLINE void Store(V x, double* p, std::ptrdiff_t group) { hn::Store(x, d, p + group * kLanes); }
 
 /// u = chi ln 2, with mu ln 2 at the relevant token p.
 void ScoresOf(const PlacementBatch& batch, int p, double* u) {
