@@ -12,7 +12,7 @@ LIBRARY = ORDER[:ORDER.index("io")]  # core and study: no files, no threads, no 
 OUTSIDE = {
     r"(oneapi/)?tbb/": {"core/tbb_executor.cc"},
     r"(sundials|cvode|arkode|nvector|sunmatrix|sunlinsol)/": {"dynamics/sundials.cc"},
-    r"(sys/|unistd\.h|fcntl\.h|spawn\.h|pthread\.h|dlfcn\.h)": {"expectation/sample_store.cc", "sgd/memory.cc"},
+    r"(sys/|unistd\.h|fcntl\.h|spawn\.h|pthread\.h|dlfcn\.h)": {"core/memory.cc"},
     r"(netcdf|toml\+\+/|nlohmann/|CLI/)": set(),
 }
 # Headers are installed without these, which only our own sources need.

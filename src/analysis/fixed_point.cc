@@ -469,13 +469,13 @@ FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine,
   return Search(problem, engine, options, context).run(start);
 }
 
-Point unspecialised_end(const Problem& problem, const EngineOptions& engine, double b,
+Point unspecialised_end(const Problem& problem, const EngineOptions& engine, const Blocks& blocks,
                         const Context& context) {
   const Vector& mean = problem.prior().mean();
-  Point out = origin(problem, b);
+  Point out = origin(problem, blocks);
   if (mean.isZero(1e-14)) return out;
   const Problem alone = problem.with_heads(1);
-  Point start = origin(alone, b);
+  Point start = origin(alone, out.blocks.of_heads({0}));
   start.m.row(0) = 0.3 * mean / mean.norm();
   const Point end = find_fixed_point(alone, engine, start, {}, context).point;
   if (!context.goes_on()) throw Interrupted();

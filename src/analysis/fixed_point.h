@@ -64,9 +64,9 @@ FixedPoint find_fixed_point(const Problem& problem, const EngineOptions& engine,
                             const FixedPointOptions& options, const Context& context = {});
 
 /// Where heads end that are equal, with R = 0: the unspecialised point, from which they part if it
-/// is a saddle. Equal heads are one head, so that nothing can drive them apart on the way. `b` is
-/// where the biases start.
-Point unspecialised_end(const Problem& problem, const EngineOptions& engine, double b,
+/// is a saddle. Equal heads are one head, so that nothing can drive them apart on the way. They
+/// start from the blocks of the first head.
+Point unspecialised_end(const Problem& problem, const EngineOptions& engine, const Blocks& blocks,
                         const Context& context = {});
 
 }  // namespace headflow

@@ -62,12 +62,14 @@ TEST(Hessian, ClosedFormsAtTheOrigin) {
           ProblemOptions options = testing::problem_options(activation, "gaussian", L, H, 2);
           options.prior_parameters["nu"] = testing::row({3.0, 1.0});
           const Problem problem(options);
-          const Point point = origin(problem, b);
+          Blocks blocks = problem.start_point().blocks;
+          if (blocks.has("b")) blocks["b"].setConstant(b);
+          const Point point = origin(problem, blocks);
           EXPECT_TRUE(is_origin(problem, point));
           const auto engine = factorised(problem, 1e-9, point);
           const Hessian h = hessian(*engine, point);
           std::vector<double> want, got;
-          for (const OriginMode& mode : origin_modes(problem, b)) {
+          for (const OriginMode& mode : origin_modes(problem, point)) {
             want.insert(want.end(), static_cast<std::size_t>(mode.multiplicity), mode.eigenvalue);
           }
           const Eigen::Index n = 2 * H + H * H;

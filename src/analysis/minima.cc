@@ -107,6 +107,7 @@ Minima find_minima(const Problem& problem, const EngineOptions& engine,
     ++it->starts;
     it->paper_starts += of_paper[i];
   }
+  if (out.starts < options.starts) out.outcome = MinimaOutcome::interrupted;
   std::sort(out.found.begin(), out.found.end(),
             [](const Minimum& a, const Minimum& b) { return a.end.loss < b.end.loss; });
   return out;

@@ -20,7 +20,13 @@ struct Minimum {
   int paper_starts = 0;  ///< of these, from the paper's initial law
 };
 
+enum class MinimaOutcome { finished, interrupted };
+template <>
+inline constexpr Named<MinimaOutcome> kNames<MinimaOutcome>[] = {
+    {MinimaOutcome::finished, "finished"}, {MinimaOutcome::interrupted, "interrupted"}};
+
 struct Minima {
+  MinimaOutcome outcome = MinimaOutcome::finished;
   std::vector<Minimum> found;  ///< by loss, the best first
   int starts = 0, paper_starts = 0;
   int failed = 0;  ///< starts whose flow did not arrive

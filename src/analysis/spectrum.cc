@@ -103,11 +103,10 @@ Spectrum spectrum(const Problem& problem, EngineOptions options, const Point& po
         "the Hessian is not finite here: the numbers of [problem] and [point] are too large for "
         "doubles");
   }
-  const double first = point.blocks.size() > 0 ? point.blocks.values()[0] : 0.0;
   out.at_origin = is_origin(problem, point) && problem.frame().is_identity() &&
-                  problem.activation().origin_constants(problem.sizes(), first);
+                  problem.activation().origin_constants(point.blocks);
   out.spaces = eigenspaces(
-      out.h, out.error, out.at_origin ? origin_modes(problem, first) : std::vector<OriginMode>{});
+      out.h, out.error, out.at_origin ? origin_modes(problem, point) : std::vector<OriginMode>{});
   return out;
 }
 

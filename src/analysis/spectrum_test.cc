@@ -20,7 +20,7 @@ Problem problem() {
 
 TEST(Spectrum, GroupsEqualEigenvaluesAndFindsTheirClosedForms) {
   const Problem p = problem();
-  const Spectrum found = spectrum(p, {}, origin(p, 0.0));
+  const Spectrum found = spectrum(p, {}, origin(p));
   EXPECT_TRUE(found.at_origin);
   EXPECT_LT(found.error, 1e-6);
   EXPECT_EQ(found.error_kind, ErrorKind::refinement);
@@ -45,7 +45,7 @@ TEST(Spectrum, GroupsEqualEigenvaluesAndFindsTheirClosedForms) {
 // With an error that is too large what is different counts as equal, and nothing is known to grow.
 TEST(Spectrum, TheErrorDecidesWhatIsEqual) {
   const Problem p = problem();
-  Spectrum found = spectrum(p, {}, origin(p, 0.0));
+  Spectrum found = spectrum(p, {}, origin(p));
   EXPECT_LT(eigenspaces(found.h, 10.0).size(), 2u);
   EXPECT_EQ(eigenspaces(found.h, found.error).size(), found.spaces.size());
   found.error = found.escape_rate();
@@ -56,7 +56,7 @@ TEST(Spectrum, CoordinatesHaveNames) {
   ProblemOptions options = testing::problem_options("softmax-1", "gaussian", 5, 2, 1);
   options.train = {{"m", "b", "v"}};
   const Problem p(options);
-  const Spectrum found = spectrum(p, {}, origin(p, 0.0));
+  const Spectrum found = spectrum(p, {}, origin(p));
   EXPECT_EQ(coordinate_names(found.h),
             (std::vector<std::string>{"m[1,1]", "m[2,1]", "b[1]", "b[2]", "v"}));
 }

@@ -15,12 +15,12 @@ namespace {
 void print_risk(const Dataset& result, int tokens) {
   const double risk = result.number("risk"), error = result.error("risk");
   const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(error + 1e-13))), 3, 12);
-  const std::string method = result.text("method");
+  const bool sampled = result.text("error_kind") == to_string(ErrorKind::standard_error);
   fmt::print("Bayes risk     {:.{}f} +- {:.2g}  ({})\n", risk, digits, error,
              result.text("error_kind"));
   fmt::print("uniform guess  {:.{}f}\n", 1.0 - 1.0 / tokens, digits);
-  fmt::print("{}, {} {}, {:.3f} s\n", method, result.count("nodes"),
-             method.starts_with("sampling") ? "tokens" : "nodes", result.real("seconds"));
+  fmt::print("{}, {} {}, {:.3f} s\n", result.text("method"), result.count("nodes"),
+             sampled ? "tokens" : "nodes", result.real("seconds"));
   if (!result.flag("tolerance_met")) {
     fmt::print("the tolerance of {:g} was not reached\n", result.real("tolerance"));
   }

@@ -1,3 +1,5 @@
+#include "analysis/minima.h"
+
 #include <fmt/format.h>
 
 #include "cli/command.h"
@@ -34,7 +36,8 @@ int run_minima(Invocation& call) {
   Dataset result = compute_minima(call.config, Watched(call, "minima"));
   put_out(call, result);
   if (!call.json) print_minima(result);
-  return interrupted() ? kInterrupted : kSuccess;
+  const bool whole = result.text("outcome") != to_string(MinimaOutcome::interrupted);
+  return whole ? kSuccess : kInterrupted;
 }
 
 }  // namespace

@@ -202,13 +202,10 @@ int run_reproduce(Invocation& call) {
   bool whole = true;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const SweepOutcome& outcome = outcomes[i];
-    const bool done = outcome.done == outcome.tasks;
-    whole = whole && done;
+    whole = whole && outcome.state() != SweepState::interrupted;
     report.push_back({{"figure", paper.figure_of[i]},
                       {"file", paper.jobs[i].output},
-                      {"outcome", outcome.up_to_date ? "up to date"
-                                  : done             ? "done"
-                                                     : "interrupted"},
+                      {"outcome", to_string(outcome.state())},
                       {"tasks", outcome.tasks},
                       {"kept", outcome.kept},
                       {"shared", outcome.shared},

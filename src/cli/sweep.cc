@@ -23,7 +23,7 @@ int run_sweep(Invocation& call) {
   job.command_line = call.command_line;
   const SweepOutcome outcome =
       sweep_with_progress({std::move(job)}, threads, "sweep", call.quiet).front();
-  const bool whole = outcome.done == outcome.tasks;
+  const bool whole = outcome.state() != SweepState::interrupted;
   if (call.json) {
     Dataset out{"headflow-sweep-outcome", "headflow: outcome of a sweep", {}, {}, {}};
     out.provenance = {outcome.configuration, call.command_line, {}};

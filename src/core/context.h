@@ -3,6 +3,7 @@
 // What a computation is handed besides its options: who does the work, and who watches it. None of
 // it changes a number. By default one thread, and nobody.
 
+#include <atomic>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,21 @@ struct Context {
   void warn(std::string_view text) const {
     if (observer) observer->warn(text);
   }
+};
+
+/// For threads that ask often whether to go on: once one of them was told to stop, all are.
+class StopLatch {
+ public:
+  explicit StopLatch(const Context& context) : context_(context) {}
+  bool goes_on() {
+    if (!stopped_ && !context_.goes_on()) stopped_ = true;
+    return !stopped_;
+  }
+  bool stopped() const { return stopped_; }
+
+ private:
+  const Context& context_;
+  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace headflow

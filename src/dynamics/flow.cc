@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/require.h"
 #include "core/suggest.h"
 #include "dynamics/flow_field.h"
 #include "dynamics/integrator.h"
@@ -39,11 +40,12 @@ std::unique_ptr<Integrator> make_integrator(const FlowOptions& options, FlowFiel
   return make_euler(field, y0, options.step, redraw);
 }
 
-void require(bool holds, const char* key, double value, const char* rule) {
-  if (!holds) throw OptionError(fmt::format("flow.{}", key), fmt::format("{}", value), rule);
-}
-
 }  // namespace
+
+std::string to_text(const FileTime& time) {
+  const auto* number = std::get_if<double>(&time);
+  return number ? fmt::format("{}", *number) : std::string(to_string(std::get<Moment>(time)));
+}
 
 void check_unknowns(const Problem& problem, const std::string& why) {
   const Eigen::Index unknowns =
@@ -60,15 +62,16 @@ void FlowOptions::check_start() const {
   if (init == FlowInit::file && init_from.empty()) {
     throw OptionError("flow.init_from", "", "init = \"file\" needs a result file to start from");
   }
-  require(init_run >= 1, "init_run", init_run, "must be 1 or more");
+  require(init_run >= 1, "flow.init_run", init_run, "must be 1 or more");
   if (init_from.empty()) {
-    require(init_run == 1, "init_run", init_run, "is the number of a run in init_from: give that");
-    if (init_time != "first") {
-      throw OptionError("flow.init_time", in_quotes(init_time),
+    require(init_run == 1, "flow.init_run", init_run,
+            "is the number of a run in init_from: give that");
+    if (init_time != FileTime(Moment::first)) {
+      throw OptionError("flow.init_time", in_quotes(to_text(init_time)),
                         "is a time of a file, init_from: give that");
     }
   }
-  require(not_negative(noise()), "init_noise", noise(), "must be finite and not negative");
+  require(not_negative(noise()), "flow.init_noise", noise(), "must be finite and not negative");
   for (const auto& [name, values] : init_blocks) {
     if (values.rows() == 1 && values.cols() >= 1 && values.allFinite()) continue;
     throw OptionError("flow.init_" + name, parameter_text(values),
@@ -80,13 +83,13 @@ void FlowOptions::check() const {
   const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
   const auto not_negative = [](double x) { return x >= 0 && std::isfinite(x); };
   check_start();
-  require(positive(time), "time", time, "must be finite and positive");
-  require(not_negative(gradient_tolerance), "gradient_tolerance", gradient_tolerance,
+  require(positive(time), "flow.time", time, "must be finite and positive");
+  require(not_negative(gradient_tolerance), "flow.gradient_tolerance", gradient_tolerance,
           "must be finite and not negative");
-  require(positive(step), "step", step, "must be finite and positive");
-  require(rtol >= 1e-14 && rtol <= 0.1, "rtol", rtol, "must be from 1e-14 to 0.1");
-  require(atol >= 1e-16 && atol <= 0.1, "atol", atol, "must be from 1e-16 to 0.1");
-  require(not_negative(kappa), "kappa", kappa, "must be finite and not negative");
+  require(positive(step), "flow.step", step, "must be finite and positive");
+  require(rtol >= 1e-14 && rtol <= 0.1, "flow.rtol", rtol, "must be from 1e-14 to 0.1");
+  require(atol >= 1e-16 && atol <= 0.1, "flow.atol", atol, "must be from 1e-16 to 0.1");
+  require(not_negative(kappa), "flow.kappa", kappa, "must be finite and not negative");
   const bool stepped = integrator == Scheme::euler || integrator == Scheme::map;
   const bool redrawn = sampling == Sampling::redrawn;
   if (redrawn && !stepped) {
@@ -100,10 +103,10 @@ void FlowOptions::check() const {
                                   "draws of samples; take a larger step or a shorter time",
                                   kFreshDraws));
   }
-  require(!stepped || time / step <= 1e12, "step", step, "makes more than 10^12 steps");
-  require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
+  require(!stepped || time / step <= 1e12, "flow.step", step, "makes more than 10^12 steps");
+  require(outputs >= 1 && outputs <= 10'000'000, "flow.outputs", outputs, "must be from 1 to 10^7");
   require(positive(first_output) && (spacing != Spacing::log || first_output < time),
-          "first_output", first_output, "must be positive and below flow.time");
+          "flow.first_output", first_output, "must be positive and below flow.time");
 }
 
 std::vector<double> output_times(const FlowOptions& options) {

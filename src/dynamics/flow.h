@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/spacing.h"
@@ -53,14 +54,22 @@ template <>
 inline constexpr Named<Sampling> kNames<Sampling>[] = {{Sampling::fixed, "fixed"},
                                                        {Sampling::redrawn, "redrawn"}};
 
+/// A time of a result file: its first, its last, or the nearest to a number.
+enum class Moment { first, last };
+template <>
+inline constexpr Named<Moment> kNames<Moment>[] = {{Moment::first, "first"},
+                                                   {Moment::last, "last"}};
+using FileTime = std::variant<Moment, double>;
+std::string to_text(const FileTime& time);
+
 /// The [flow] table of a configuration.
 struct FlowOptions {
-  FlowInit init = FlowInit::noise;   ///< start
-  std::string init_from;             ///< result file to start from; empty: none
-  int init_run = 1;                  ///< number of the run in it
-  std::string init_time = "first";   ///< time in it: first, last or a number (the nearest there is)
-  std::optional<double> init_noise;  ///< standard deviation of what is added to m and R at the
-                                     ///< start; none: 0.01 from noise, 0 around a given point
+  FlowInit init = FlowInit::noise;     ///< start
+  std::string init_from;               ///< result file to start from; empty: none
+  int init_run = 1;                    ///< number of the run in it
+  FileTime init_time = Moment::first;  ///< time in it
+  std::optional<double> init_noise;    ///< standard deviation of what is added to m and R at the
+                                       ///< start; none: 0.01 from noise, 0 around a given point
   /// Blocks of the activation at the start, by name: one number, or all of them. None: the
   /// activation's initial value, or the point's.
   std::map<std::string, Matrix, std::less<>> init_blocks;

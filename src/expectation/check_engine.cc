@@ -1,16 +1,14 @@
 #include "expectation/check_engine.h"
 
 #include "core/error.h"
+#include "core/tolerance.h"
 #include "expectation/factorised/factorised.h"
 #include "expectation/sampled_sums.h"
 
 namespace headflow {
 
 void check_engine(const Problem& problem, const EngineOptions& options) {
-  if (!(options.tolerance >= 1e-12 && options.tolerance <= 0.1)) {
-    throw OptionError("run.tolerance", fmt::format("{:g}", options.tolerance),
-                      "must be from 1e-12 to 0.1");
-  }
+  check_tolerance(options.tolerance);
   checked_samples(options);
   checked_randomisations(options);
   check_memory(options);

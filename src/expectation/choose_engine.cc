@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "core/unseen.h"
 #include "expectation/factorised/factorised.h"
 #include "expectation/monte_carlo.h"
 #include "expectation/qmc.h"
@@ -19,7 +20,6 @@ constexpr double kMostSamples = 1 << 22;
 constexpr double kMostSampledWork = 2e8;
 constexpr double kTrial = 1 << 13;
 constexpr double kMostTrialWork = 5e7;
-constexpr double kUnseen = 3;          // times 1/N: a probability that N samples do not show
 constexpr double kFewestSamples = 64;  // an error needs them
 
 /// An engine, what it would cost and how well it would do.

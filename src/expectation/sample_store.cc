@@ -1,15 +1,12 @@
 #include "expectation/sample_store.h"
 
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "core/error.h"
 #include "core/index.h"
+#include "core/memory.h"
 #include "core/random.h"
 
 namespace headflow {
@@ -21,13 +18,7 @@ constexpr std::int64_t kBlockGroups = 32;
 constexpr double kMiB = 0x1p20;
 
 /// What may be asked of this machine: most of its memory, whoever else uses it.
-double bytes_of_machine() {
-#ifdef _SC_PHYS_PAGES
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  if (pages > 0 && size > 0) return 0.8 * static_cast<double>(pages) * static_cast<double>(size);
-#endif
-  return HUGE_VAL;
-}
+double bytes_of_machine() { return 0.8 * machine_memory(); }
 
 template <class T>
 AlignedArray<T> allocate(std::size_t size) {

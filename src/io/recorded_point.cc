@@ -9,7 +9,6 @@
 #include "io/netcdf_file.h"
 #include "io/result_header.h"
 #include "model/problem.h"
-#include "study/parse_numbers.h"
 
 namespace headflow {
 namespace {
@@ -17,31 +16,31 @@ namespace {
 /// A negative eigenvalue of R R^T up to this, relative to q, is rounding.
 constexpr double kRounding = 1e-8;
 
-/// Number of the recorded time that is meant: "first", "last" or the nearest to a number.
-std::size_t find_time(const NetcdfReader& file, const std::string& path, const std::string& wanted,
+/// Number of the recorded time that is meant.
+std::size_t find_time(const NetcdfReader& file, const std::string& path, const FileTime& wanted,
                       double& found) {
+  const bool first = wanted == FileTime(Moment::first);
   const std::size_t count = file.size("time");
   if (count == 0) throw FileError(path, "holds no times");
-  if (wanted == "first" && !file.has("time")) return 0;
+  if (first && !file.has("time")) return 0;
   const std::vector<double> times = file.values("time", {"time"});
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (!std::isfinite(times[i]) || (i > 0 && !(times[i] > times[i - 1]))) {
       throw FileError(path, "its times are not ascending numbers");
     }
   }
-  if (wanted == "first" || wanted == "last") {
-    found = wanted == "first" ? times.front() : times.back();
-    return wanted == "first" ? 0 : count - 1;
+  if (std::holds_alternative<Moment>(wanted)) {
+    found = first ? times.front() : times.back();
+    return first ? 0 : count - 1;
   }
-  const auto time = parse_number(wanted);
-  const double slack = 1e-9 * std::abs(times.back());
-  if (!time || *time < times.front() - slack || *time > times.back() + slack) {
-    throw OptionError("flow.init_time", in_quotes(wanted),
+  const double time = std::get<double>(wanted), slack = 1e-9 * std::abs(times.back());
+  if (!(time >= times.front() - slack && time <= times.back() + slack)) {
+    throw OptionError("flow.init_time", in_quotes(to_text(wanted)),
                       fmt::format("must be \"first\", \"last\" or from {} to {}, the times of {}",
                                   times.front(), times.back(), path));
   }
   const auto nearest = std::min_element(times.begin(), times.end(), [&](double a, double b) {
-    return std::abs(a - *time) < std::abs(b - *time);
+    return std::abs(a - time) < std::abs(b - time);
   });
   found = *nearest;
   return static_cast<std::size_t>(nearest - times.begin());
@@ -75,7 +74,7 @@ const Kind& kind_of(const std::string& path, const std::string& format) {
 class AtTime {
  public:
   AtTime(const NetcdfReader& file, std::string path, const Kind& kind, int run,
-         const std::string& time)
+         const FileTime& time)
       : file_(file),
         path_(std::move(path)),
         timed_(kind.timed),
@@ -86,8 +85,8 @@ class AtTime {
                                          heads_, features_));
     }
     if (timed_) time_ = find_time(file, path_, time, found_);
-    if (!timed_ && time != "first" && time != "last") {
-      throw OptionError("flow.init_time", in_quotes(time),
+    if (!timed_ && !std::holds_alternative<Moment>(time)) {
+      throw OptionError("flow.init_time", in_quotes(to_text(time)),
                         fmt::format("is not for {}, which holds where training ended", path_));
     }
     if (!kind.many) {
@@ -159,7 +158,7 @@ Matrix orthogonal_part(const std::string& path, const Matrix& q, const Matrix& m
 }  // namespace
 
 RecordedPoint read_recorded_point(const std::string& path, const std::vector<BlockInfo>& blocks,
-                                  int run, const std::string& time) {
+                                  int run, const FileTime& time) {
   const NetcdfReader file(path);
   const Kind& kind = kind_of(path, file.text("format"));
   if (file.number("format_version") > kResultFormatVersion) {

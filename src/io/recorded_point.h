@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dynamics/flow.h"
 #include "model/blocks.h"
 
 namespace headflow {
@@ -20,10 +21,10 @@ struct RecordedPoint {
 
 /// Reads it from a result file of `headflow flow` or `fixed-point`, from run number `run` (from 1)
 /// of a file of SGD runs ("headflow-sgd", or "headflow-comparison"), where R is the positive root
-/// of q - m p^-1 m^T, or from minimum number `run` of `headflow minima`. `time` is "first", "last"
-/// or a number, of which the nearest recorded time is taken. Throws FileError, and OptionError for
-/// flow.init_run or flow.init_time if there is no such run or time.
+/// of q - m p^-1 m^T, or from minimum number `run` of `headflow minima`. Of a time that is a number
+/// the nearest recorded one is taken. Throws FileError, and OptionError for flow.init_run or
+/// flow.init_time if there is no such run or time.
 RecordedPoint read_recorded_point(const std::string& path, const std::vector<BlockInfo>& blocks,
-                                  int run, const std::string& time = "first");
+                                  int run, const FileTime& time = Moment::first);
 
 }  // namespace headflow

@@ -16,6 +16,7 @@
 #include "io/toml_config.h"
 #include "study/compute.h"
 #include "study/config.h"
+#include "study/keys.h"
 #include "support/problems.h"
 
 namespace headflow::recorded_point_test {
@@ -187,16 +188,23 @@ TEST_F(RecordedPointTest, AtAnyTime) {
   for (const char* format : {"headflow-sgd", "headflow-comparison"}) {
     write_sgd(0.0, 2, format);
     EXPECT_EQ(read_recorded_point(path, blocks(), 2).time, 0.0);
-    for (const char* late : {"last", "2.5", "1.3", " 2.5", "2.5000000001"}) {
+    for (const FileTime& late : std::vector<FileTime>{Moment::last, 2.5, 1.3, 2.5000000001}) {
       const RecordedPoint got = read_recorded_point(path, blocks(), 2, late);
-      EXPECT_EQ(got.time, 2.5) << late;
-      EXPECT_EQ(got.m, State(102).m) << late;
+      EXPECT_EQ(got.time, 2.5) << to_text(late);
+      EXPECT_EQ(got.m, State(102).m) << to_text(late);
     }
-    for (const char* early : {"first", "0", "1.2"}) {
-      EXPECT_EQ(read_recorded_point(path, blocks(), 2, early).m, State(2).m) << early;
+    for (const FileTime& early : std::vector<FileTime>{Moment::first, 0.0, 1.2}) {
+      EXPECT_EQ(read_recorded_point(path, blocks(), 2, early).m, State(2).m) << to_text(early);
     }
-    for (const char* bad : {"2.6", "-1", "end", "", "nan", "1 2"}) {
+    for (const double bad : {2.6, -1.0, std::nan("")}) {
       EXPECT_THROW(read_recorded_point(path, blocks(), 2, bad), OptionError) << bad;
+    }
+    Config config;
+    const Key& key = *find_key("flow.init_time");
+    for (const char* good : {"last", "2.5", " 2.5"}) key.set(config, std::string(good));
+    EXPECT_EQ(config.flow.init_time, FileTime(2.5));
+    for (const char* bad : {"end", "", "nan", "1 2"}) {
+      EXPECT_THROW(key.set(config, std::string(bad)), OptionError) << bad;
     }
   }
 }
@@ -227,8 +235,8 @@ TEST_F(RecordedPointTest, TakesAnEndOfTraining) {
     engine->evaluate(start, {}, e);
     EXPECT_NEAR(e.loss, first("loss"), e.loss_error + found["loss"].errors[0]);
     expect_complaint("flow.init_run = 9", 9);
-    EXPECT_THROW(read_recorded_point(path, blocks(), 1, "2.5"), OptionError);
-    EXPECT_NO_THROW(read_recorded_point(path, blocks(), 1, "last"));
+    EXPECT_THROW(read_recorded_point(path, blocks(), 1, 2.5), OptionError);
+    EXPECT_NO_THROW(read_recorded_point(path, blocks(), 1, Moment::last));
   }
 }
 

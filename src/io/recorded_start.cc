@@ -40,7 +40,7 @@ RecordedStart take_recorded_start(Config& config) {
   flow.init = FlowInit::point;
   flow.init_from.clear();
   flow.init_run = 1;
-  flow.init_time = "first";
+  flow.init_time = Moment::first;
   flow.init_noise = flow.noise();
   return out;
 }

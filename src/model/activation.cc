@@ -58,11 +58,4 @@ void set_initial(Blocks& blocks) {
   }
 }
 
-void Activation::set_origin(double b, Blocks& parameters) const {
-  set_initial(parameters);
-  if (parameters.entries().empty()) return;
-  const BlockLayout::Entry& first = parameters.entries().front();
-  if (first.per_head()) parameters[first.info.name].setConstant(b);
-}
-
 }  // namespace headflow

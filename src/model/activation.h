@@ -110,11 +110,11 @@ class Activation {
   virtual Vector travelled(const Blocks& parameters) const { return parameters.values(); }
   /// True if the parameters silence this head.
   virtual bool silent(const Blocks& /*parameters*/, int /*head*/) const { return false; }
-  /// Where attention is 1/L at m = R = 0, for equal heads whose first parameter is b.
-  virtual void set_origin(double b, Blocks& parameters) const;
+  /// Changes what it takes of blocks that are equal for all heads, and no more, to make attention
+  /// 1/L at m = R = 0.
+  virtual void set_origin(Blocks& /*equal*/) const {}
   /// Closed forms there, if they are known.
-  virtual std::optional<OriginConstants> origin_constants(const Sizes& /*sizes*/,
-                                                          double /*b*/) const {
+  virtual std::optional<OriginConstants> origin_constants(const Blocks& /*equal*/) const {
     return std::nullopt;
   }
 

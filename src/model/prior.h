@@ -84,6 +84,8 @@ class GaussianMixture final : public Prior {
 struct ParameterInfo {
   std::string_view name;
   std::string_view help;
+  /// How many numbers one number stands for, if that is not one.
+  int (*meant_by_one)(int features) = nullptr;
 };
 
 /// Parameters that were given, by name.
@@ -111,6 +113,7 @@ const PriorInfo& find_prior(std::string_view name);
 std::string parameter_text(const Matrix& value);
 /// Signal strengths nu = [nu1, nu2] or a single number: one or two values >= 0.
 Vector signal_strengths(const PriorParameters& parameters);
+inline int both_strengths(int features) { return features > 1 ? 2 : 1; }
 /// A vector with `size` entries.
 Vector vector_parameter(const PriorParameters& parameters, std::string_view name, int size);
 

@@ -2,7 +2,6 @@
 // symmetry k* and k may start in the first F + H coordinates.
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include "core/aligned.h"
@@ -50,11 +49,7 @@ class Direct final : public SgdMethod {
   }
 
   bool try_step(std::int64_t step, const Context& context, BatchLoss& loss) override {
-    std::atomic<bool> stopped = false;
-    const auto on = [&] {
-      if (!stopped && !context.goes_on()) stopped = true;
-      return !stopped;
-    };
+    StopLatch latch(context);
     AlignedVector rest(rest_groups() * kLanes, 0.0);
     const double n = static_cast<double>(setting_.batch), rate = setting_.rate / n;
     next_ = heads_;
@@ -62,9 +57,10 @@ class Direct final : public SgdMethod {
     for (std::int64_t first = 0; first < count_; first += wave) {
       const std::int64_t blocks = std::min(wave, count_ - first);
       workers_.for_each_block(at(blocks), [&](std::size_t i, int worker) {
-        run_block(step, first + static_cast<std::int64_t>(i), blocks_[i], scratch_[at(worker)], on);
+        run_block(step, first + static_cast<std::int64_t>(i), blocks_[i], scratch_[at(worker)],
+                  latch);
       });
-      if (stopped) return false;
+      if (latch.stopped()) return false;
       for (std::int64_t i = 0; i < blocks; ++i) {
         const Block& block = blocks_[at(i)];
         for (std::size_t j = 0; j < next_.size(); ++j) next_[j] -= rate * block.gradient[j];
@@ -134,14 +130,14 @@ class Direct final : public SgdMethod {
 
   /// If it is asked to stop, what it leaves is of no use.
   void run_block(std::int64_t step, std::int64_t k, Block& block, Scratch& s,
-                 const GoesOn& on) const {
+                 StopLatch& latch) const {
     const auto H = at(problem_.H()), L = at(problem_.L());
     s.x.resize(L * stride_);
     s.lanes.resize((H * L + 2 * L + problem_.activation().state_groups(problem_.sizes())) * kLanes);
     std::fill(block.gradient.begin(), block.gradient.end(), 0.0);
     std::fill(block.rest.begin(), block.rest.end(), 0.0);
     const std::int64_t from = setting_.batch * k / count_, to = setting_.batch * (k + 1) / count_;
-    for (std::int64_t j = from; j < to && on(); ++j) {
+    for (std::int64_t j = from; j < to && latch.goes_on(); ++j) {
       run_sample(static_cast<std::uint64_t>(step * setting_.batch + j), block, s);
     }
   }

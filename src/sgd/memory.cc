@@ -1,13 +1,8 @@
 #include "sgd/memory.h"
 
 #include <fmt/format.h>
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
 
 #include <algorithm>
-#include <fstream>
-#include <limits>
 
 namespace headflow {
 
@@ -27,17 +22,6 @@ SgdMemory sgd_memory(const Problem& problem, const SgdOptions& options, int work
   }
   const double record = 8 * (F * F + H * F + H * H + H) + 256;
   out.records = 4 * runs * (options.outputs + 1.0) * record;
-  return out;
-}
-
-double machine_memory() {
-  double out = std::numeric_limits<double>::infinity();
-#ifdef _SC_PHYS_PAGES
-  const auto pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
-  if (pages > 0) out = pages * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
-#endif
-  double group = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> group && group > 0) out = std::min(out, group);
   return out;
 }
 

@@ -16,9 +16,6 @@ struct SgdMemory {
 /// An estimate from above.
 SgdMemory sgd_memory(const Problem& problem, const SgdOptions& options, int workers);
 
-/// Bytes that this process may have: the machine's, or those of its control group.
-double machine_memory();
-
 /// "3.2 GB"
 std::string bytes_text(double bytes);
 

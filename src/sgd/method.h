@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,9 +36,6 @@ inline BatchLoss batch_loss(double mean, double square, double n) {
   if (!std::isfinite(mean) || !std::isfinite(square)) return {mean, std::nan("")};
   return {mean, n > 1 ? std::sqrt(std::max(0.0, square - mean * mean) / (n - 1)) : HUGE_VAL};
 }
-
-/// Asked by a step every few samples.
-using GoesOn = std::function<bool()>;
 
 class SgdMethod {
  public:

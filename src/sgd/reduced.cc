@@ -16,7 +16,6 @@
 // are: `rest` axes in common for all samples.
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include "core/aligned.h"
@@ -88,19 +87,16 @@ class Reduced final : public SgdMethod {
     W_.setZero();
     W_.leftCols(F) = state_.U;
     W_.middleCols(F, H) = state_.Lambda;
-    std::atomic<bool> stopped = false;
-    const auto on = [&] {
-      if (!stopped && !context.goes_on()) stopped = true;
-      return !stopped;
-    };
+    StopLatch latch(context);
     merges_ = 0;
     const auto wave = static_cast<std::int64_t>(blocks_.size());
     for (std::int64_t first = 0; first < count_; first += wave) {
       const std::int64_t n = std::min(wave, count_ - first);
       workers_.for_each_block(at(n), [&](std::size_t i, int worker) {
-        run_block(step, first + static_cast<std::int64_t>(i), blocks_[i], scratch_[at(worker)], on);
+        run_block(step, first + static_cast<std::int64_t>(i), blocks_[i], scratch_[at(worker)],
+                  latch);
       });
-      if (stopped) return false;
+      if (latch.stopped()) return false;
       for (std::int64_t i = 0; i < n; ++i) add_block(step, first + i == 0, blocks_[at(i)].sums);
     }
     loss = update(step);
@@ -203,18 +199,18 @@ class Reduced final : public SgdMethod {
   }
 
   void run_block(std::int64_t step, std::int64_t index, Block& block, Scratch& s,
-                 const GoesOn& on) const {
+                 StopLatch& latch) const {
     std::fill(block.sums.begin(), block.sums.end(), 0.0);
     const std::int64_t from = index * chunks_per_block_,
                        to = std::min(from + chunks_per_block_, chunks_);
     for (std::int64_t chunk = from; chunk < to; ++chunk) {
-      if (!run_chunk(step, chunk, chunk == from, block, s, on)) return;
+      if (!run_chunk(step, chunk, chunk == from, block, s, latch)) return;
     }
   }
 
   /// False if it was asked to stop: what it leaves is of no use.
   bool run_chunk(std::int64_t step, std::int64_t chunk, bool first, Block& block, Scratch& s,
-                 const GoesOn& on) const {
+                 StopLatch& latch) const {
     const int H = problem_.H();
     const std::int64_t from = chunk * per_chunk_, to = std::min(from + per_chunk_, groups_);
     const int axes = axes_ > 0 ? static_cast<int>(to - from) : 0;
@@ -236,7 +232,7 @@ class Reduced final : public SgdMethod {
       std::fill(known, root, 0.0);  // and S
     }
     for (std::int64_t g = from; g < to; ++g) {
-      if (!on()) return false;
+      if (!latch.goes_on()) return false;
       const int i = static_cast<int>(g - from);
       alignas(64) double u[16 * kLanes];
       for (int k = 0; k < axes; ++k) {

@@ -8,9 +8,10 @@
 
 namespace headflow {
 
-enum class SgdOutcome { finished, diverged, interrupted };
+enum class SgdOutcome { started, finished, diverged, interrupted };
 template <>
 inline constexpr Named<SgdOutcome> kNames<SgdOutcome>[] = {
+    {SgdOutcome::started, "start"},
     {SgdOutcome::finished, "finished"},
     {SgdOutcome::diverged, "diverged"},
     {SgdOutcome::interrupted, "interrupted"}};

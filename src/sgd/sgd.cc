@@ -4,7 +4,8 @@
 #include <atomic>
 #include <cmath>
 
-#include "core/error.h"
+#include "core/memory.h"
+#include "core/require.h"
 #include "core/suggest.h"
 #include "sgd/memory.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 /// |k_h|^2 this large is on its way to infinity: everything of interest is below 1e4.
 constexpr double kDiverged = 1e10;
-
-void require(bool holds, const char* key, double value, const std::string& rule) {
-  if (!holds) throw OptionError(fmt::format("sgd.{}", key), fmt::format("{}", value), rule);
-}
 
 /// Throws OptionError if the runs need more than three quarters of the memory there is.
 void require_memory(const Problem& problem, const SgdOptions& options, int workers) {
@@ -53,12 +50,12 @@ void SgdOptions::check(const Problem& problem, int workers) const {
                       "SGD trains the vectors k_h, and with them both m and R");
   }
   const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
-  require(dim >= problem.F() + problem.H() && dim <= std::int64_t{1} << 52, "dim",
+  require(dim >= problem.F() + problem.H() && dim <= std::int64_t{1} << 52, "sgd.dim",
           static_cast<double>(dim),
           fmt::format("must be from features + heads = {} to 2^52", problem.F() + problem.H()));
   if (method == SgdAlgorithm::direct) {
     require(
-        static_cast<double>(dim) * problem.L() <= 1e8, "dim", static_cast<double>(dim),
+        static_cast<double>(dim) * problem.L() <= 1e8, "sgd.dim", static_cast<double>(dim),
         fmt::format("is too large for the direct method: a sample of {} tokens would have {:.2g} "
                     "numbers, more than 10^8; sgd.method = \"reduced\" has no such limit",
                     problem.L(), static_cast<double>(dim) * problem.L()));
@@ -71,20 +68,20 @@ void SgdOptions::check(const Problem& problem, int workers) const {
                                     sample));
     }
   }
-  require(batch >= 1 && batch <= 1'000'000'000, "batch", static_cast<double>(batch),
+  require(batch >= 1 && batch <= 1'000'000'000, "sgd.batch", static_cast<double>(batch),
           "must be from 1 to 10^9");
-  require(positive(lr), "lr", lr, "must be finite and positive");
-  require(steps >= 0 && steps <= 1'000'000'000'000, "steps", static_cast<double>(steps),
+  require(positive(lr), "sgd.lr", lr, "must be finite and positive");
+  require(steps >= 0 && steps <= 1'000'000'000'000, "sgd.steps", static_cast<double>(steps),
           "must be from 0 to 10^12");
-  require(positive(tau), "tau", tau, "must be finite and positive");
-  require(steps > 0 || tau / lr < 1e12, "tau", tau, "is more than 10^12 steps at this sgd.lr");
-  require(runs >= 1 && runs < 1 << 22, "runs", runs, "must be from 1 to 4,194,303");
-  require(first_run >= 0 && first_run < 1 << 22, "first_run", first_run,
+  require(positive(tau), "sgd.tau", tau, "must be finite and positive");
+  require(steps > 0 || tau / lr < 1e12, "sgd.tau", tau, "is more than 10^12 steps at this sgd.lr");
+  require(runs >= 1 && runs < 1 << 22, "sgd.runs", runs, "must be from 1 to 4,194,303");
+  require(first_run >= 0 && first_run < 1 << 22, "sgd.first_run", first_run,
           "must be from 0 to 4,194,303");
-  require(outputs >= 1 && outputs <= 10'000'000, "outputs", outputs, "must be from 1 to 10^7");
+  require(outputs >= 1 && outputs <= 10'000'000, "sgd.outputs", outputs, "must be from 1 to 10^7");
   // Beyond, the numbers of samples, which key their randomness, would come round again.
   const double samples = static_cast<double>(total_steps()) * static_cast<double>(batch);
-  require(samples <= 1e17, "batch", static_cast<double>(batch),
+  require(samples <= 1e17, "sgd.batch", static_cast<double>(batch),
           fmt::format("times the {} steps is more than 10^17 samples", total_steps()));
   require_memory(problem, *this, workers);
 }

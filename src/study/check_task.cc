@@ -23,7 +23,7 @@ void check_sgd(const Config& config) {
   }
   if (config.sgd.loss != SgdLoss::batch) {
     throw OptionError("sgd.loss", in_quotes(config.sgd.loss),
-                      "must be \"batch\" in a sweep; the command sgd has the population loss");
+                      "must be \"batch\" in a sweep, which has no measure of the population loss");
   }
   if (config.sgd.init == SgdInit::point) {
     static_cast<void>(config.point.make(Problem(config.problem)));

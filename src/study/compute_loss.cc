@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/unseen.h"
 #include "expectation/check_engine.h"
 #include "study/compute.h"
 #include "study/keys.h"
@@ -12,8 +13,6 @@
 
 namespace headflow {
 namespace {
-
-constexpr double kUnseen = 3;  // times 1/N: a probability that N samples do not show
 
 /// Samples that all but agree say nothing of what is rarer than they are.
 void note_unseen(const Engine& engine, const Evaluation& result, const Context& context) {

@@ -6,62 +6,74 @@
 #include "analysis/minima.h"
 #include "analysis/spectrum.h"
 #include "core/error.h"
+#include "core/index.h"
 #include "core/suggest.h"
 #include "expectation/check_engine.h"
 #include "study/compute.h"
 #include "study/keys.h"
 #include "study/overlaps.h"
 #include "study/settings.h"
+#include "theory/origin.h"
 
 namespace headflow {
 namespace {
 
 const OverlapNames kWhere{{Part::m, Part::R, Part::blocks}};
 
-/// Throws unless attention is 1/L at the origin, where equal heads start from.
-void check_uniform(const Problem& problem, const Point& origin, HessianAt at) {
-  const std::size_t size =
-      static_cast<std::size_t>(problem.H()) * static_cast<std::size_t>(problem.L());
-  const std::vector<double> chi(size, 0.0);
-  std::vector<double> sigma(size);
-  problem.activation().attention(problem.sizes(), chi.data(), origin.blocks.data(), sigma.data());
-  for (const double x : sigma) {
-    if (std::abs(x * problem.L() - 1) < 1e-9) continue;
-    throw OptionError("hessian.at", in_quotes(at),
+/// Is mean attention 1/L at m = R = 0?
+bool is_uniform(const Problem& problem, const Blocks& blocks) {
+  const std::vector<double> chi(at(problem.H()) * at(problem.L()), 0.0);
+  std::vector<double> sigma(chi.size());
+  problem.activation().attention(problem.sizes(), chi.data(), blocks.data(), sigma.data());
+  for (int l = 0; l < problem.L(); ++l) {
+    double mean = 0;
+    for (int h = 0; h < problem.H(); ++h) {
+      mean += sigma[at(h) * at(problem.L()) + at(l)] / problem.H();
+    }
+    if (!(std::abs(mean * problem.L() - 1) < 1e-9)) return false;
+  }
+  return true;
+}
+
+/// The origin, for blocks that a user gave. Heads that differ are kept where attention is still 1/L
+/// with them, and else refused; what all heads share is what makes it 1/L.
+Point origin_with(const Problem& problem, const Blocks& given, const Config& config) {
+  const HessianAt where = config.hessian.at;
+  Point point = origin(problem, given);
+  if (!is_uniform(problem, point.blocks)) {
+    throw OptionError("hessian.at", in_quotes(where),
                       fmt::format("is where attention is 1/L at m = R = 0, and that of {} is not; "
                                   "take hessian.at = \"point\"",
                                   problem.activation().name()));
   }
+  for (const BlockLayout::Entry& e : given.entries()) {
+    const std::string& name = e.info.name;
+    if (!e.per_head() || given[name] == point.blocks[name]) continue;
+    Point other = point;
+    other.blocks[name] = given[name];
+    if (where == HessianAt::origin && is_uniform(problem, other.blocks)) {
+      point = other;
+      continue;
+    }
+    throw OptionError("point." + name, parameter_text(Matrix(given[name].transpose())),
+                      fmt::format("must be equal for all heads at the {}; or take hessian.at = "
+                                  "\"point\"",
+                                  to_string(where)));
+  }
+  return point;
 }
 
 /// The point that hessian.at names.
 Point named_point(const Config& config, const Problem& problem, const Context& context) {
-  const HessianAt at = config.hessian.at;
   check_start_was_read(config);
-  if (at == HessianAt::point) return config.point.make(problem);
+  if (config.hessian.at == HessianAt::point) return config.point.make(problem);
   // Of [point], only the blocks count: where heads are equal, or what they start from.
   PointOptions only_blocks;
   only_blocks.blocks = config.point.blocks;
-  const Point given = only_blocks.make(problem);
-  const auto& entries = given.blocks.entries();
-  const bool of_heads = !entries.empty() && entries.front().per_head();
-  const double first = of_heads ? given.blocks.values()[0] : 0.0;
-  Point point = origin(problem, first);
-  check_uniform(problem, point, at);
-  if (of_heads) {
-    const std::string& name = entries.front().info.name;
-    const auto values = given.blocks[name];
-    const bool equal = (values.array() - first).abs().maxCoeff() == 0;
-    // With other blocks, attention is 1/L only if all heads are equal.
-    if (!equal && (at == HessianAt::saddle || entries.size() > 1)) {
-      throw OptionError("point." + name, parameter_text(Matrix(values.transpose())),
-                        fmt::format("must be equal for all heads at the {}; or take hessian.at = "
-                                    "\"point\"",
-                                    to_string(at)));
-    }
-    point.blocks[name] = values;
-  }
-  return at == HessianAt::saddle ? unspecialised_end(problem, config.run, first, context) : point;
+  const Point point = origin_with(problem, only_blocks.make(problem).blocks, config);
+  return config.hessian.at == HessianAt::saddle
+             ? unspecialised_end(problem, config.run, point.blocks, context)
+             : point;
 }
 
 std::vector<double> list_of(const Vector& v) { return {v.begin(), v.end()}; }
@@ -256,8 +268,7 @@ Dataset compute_minima(const Config& config, const Context& context) {
   out.set("starts", std::int64_t{minima.starts});
   out.set("paper_starts", std::int64_t{minima.paper_starts});
   out.set("failed", std::int64_t{minima.failed});
-  out.set("outcome",
-          std::string(minima.starts < config.minima.starts ? "interrupted" : "finished"));
+  out.set("outcome", std::string(to_string(minima.outcome)));
   return out;
 }
 

@@ -163,13 +163,13 @@ Dataset compute_sgd(const Config& config, const Context& context, SgdStore* stor
 
 Dataset start_of_runs(const Config& config, const Sgd& runs) {
   SgdRuns first;
+  first.outcome = SgdOutcome::started;
   for (const auto& run : runs.recorded()) first.recorded.push_back({run.front()});
   first.output_steps = {runs.output_steps().front()};
   ProblemOptions options = config.problem;
   options.p.reset();
   Dataset out = sgd_dataset(Problem(options), config.sgd, first);
   out.provenance = {config_text(config, {"problem", "run", "point", "sgd"}), "", config.run.seed};
-  out.set("outcome", std::string("start"));
   return out;
 }
 

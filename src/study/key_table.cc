@@ -7,7 +7,9 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "core/tolerance.h"
 #include "study/keys.h"
+#include "study/parse_numbers.h"
 
 namespace headflow {
 namespace {
@@ -25,8 +27,7 @@ std::int64_t as_integer(const std::string& key, const Value& value) {
 }
 
 double as_number(const std::string& key, const Value& value) {
-  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
-  const auto* x = std::get_if<double>(&value);
+  const auto x = to_number(value);
   if (x && std::isfinite(*x)) return *x;
   wrong_kind(key, value, x ? "a finite number" : "a number");
 }
@@ -38,9 +39,10 @@ Matrix as_matrix(const std::string& key, const Value& value) {
     return *m;
   }
   if (!std::holds_alternative<std::int64_t>(value) && !std::holds_alternative<double>(value)) {
-    wrong_kind(key, value,
-               "numbers: 1.0, [1.0, 2.0] or [[1.0, 2.0], [3.0, 4.0]]; on the command line 1,2;3,4, "
-               "separated by commas, rows by semicolons");
+    wrong_kind(
+        key, value,
+        "numbers: 1.0, [1.0, 2.0] or [[1.0, 2.0], [3.0, 4.0]]; in a text 1,2;3,4, separated by "
+        "commas, rows by semicolons");
   }
   return Matrix::Constant(1, 1, as_number(key, value));
 }
@@ -107,6 +109,17 @@ struct Field<Matrix> {
   static constexpr ValueKind kind = ValueKind::matrix;
   static std::optional<Value> get(const Matrix& x) { return x; }
   static Matrix from(const std::string& key, const Value& v) { return as_matrix(key, v); }
+};
+template <>
+struct Field<FileTime> {
+  static constexpr ValueKind kind = ValueKind::text;
+  static std::optional<Value> get(const FileTime& x) { return to_text(x); }
+  static FileTime from(const std::string& key, const Value& v) {
+    const auto* text = std::get_if<std::string>(&v);
+    if (!text) return as_number(key, v);
+    if (const auto number = parse_number(*text)) return *number;
+    return from_name<Moment>(key, *text);
+  }
 };
 template <>
 struct Field<Names> {
@@ -274,8 +287,10 @@ void add_run(Table& t) {
   t.add("run", "engine", HEADFLOW_FIELD(run, engine),
         "how expectations are computed: auto (the cheapest that meets the tolerance), factorised, "
         "qmc, mc");
-  t.add("run", "tolerance", HEADFLOW_FIELD(run, tolerance),
-        "absolute error asked of the engines auto and factorised, and of bayes: 1e-12 to 0.1");
+  t.add(
+      "run", "tolerance", HEADFLOW_FIELD(run, tolerance),
+      fmt::format("absolute error asked of the engines auto and factorised, and of bayes: {} to {}",
+                  kFinestTolerance, kCoarsestTolerance));
   t.add("run", "samples", HEADFLOW_FIELD(run, samples),
         "samples of mc, points of qmc (0: 100,000)");
   t.add("run", "randomisations", HEADFLOW_FIELD(run, randomisations),
@@ -301,13 +316,8 @@ void add_flow(Table& t) {
       .files = "*.nc";
   t.add("flow", "init_run", HEADFLOW_FIELD(flow, init_run),
         "number of the run, or of the minimum, in that file, from 1");
-  Key& time =
-      t.add("flow", "init_time", HEADFLOW_FIELD(flow, init_time),
-            "time in that file: first, last, or a number (the nearest recorded time is taken)");
-  time.set = [](Config& config, const Value& value) {
-    const auto* text = std::get_if<std::string>(&value);
-    config.flow.init_time = text ? *text : fmt::format("{}", as_number("flow.init_time", value));
-  };
+  t.add("flow", "init_time", HEADFLOW_FIELD(flow, init_time),
+        "time in that file: first, last, or a number (the nearest recorded time is taken)");
   t.add("flow", "time", HEADFLOW_FIELD(flow, time), "stop at this tau");
   t.add("flow", "gradient_tolerance", HEADFLOW_FIELD(flow, gradient_tolerance),
         "stop when the norm of the gradient is below this (0: never)");

@@ -99,7 +99,6 @@ class Task {
   void end_measure();
   void flow_measure();
   void sgd_measure();
-  std::vector<SgdState> sgd_starts(const Problem& problem) const;
   void phases_measure();
   void bayes_measure();
   void pruning_measure();
@@ -197,17 +196,10 @@ void Task::end_measure() {
             found.point);
 }
 
-std::vector<SgdState> Task::sgd_starts(const Problem& problem) const {
-  if (config_.sgd.init == SgdInit::law) {
-    return Sgd::starts(problem, config_.sgd, config_.run.seed);
-  }
-  const Point point = config_.point.make(problem_);
-  return {state_with(problem_.p(), problem_.frame().leave(point))};
-}
-
 void Task::sgd_measure() {
   const Problem problem = problem_.with_overlaps({});  // they are part of the start
-  const SgdRuns runs = run_sgd(problem, config_.sgd, config_.run, sgd_starts(problem), context_);
+  const SgdRuns runs =
+      run_sgd(problem, config_.sgd, config_.run, sgd_starts(config_, problem), context_);
   if (runs.outcome == SgdOutcome::interrupted) throw Stopped();
   training_was(runs.outcome == SgdOutcome::diverged);
   const std::vector<SgdRecord>& records = runs.recorded.front();

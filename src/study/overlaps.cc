@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/index.h"
+
 namespace headflow {
 namespace {
 
@@ -29,24 +31,22 @@ PartInfo info_of(Part part) {
   return {"", "", "", nullptr};
 }
 
-Matrix values_of(Part part, const Overlaps& at) {
+Matrix values_of(Part part, const Overlaps& place) {
   switch (part) {
-    case Part::m: return at.m;
-    case Part::R: return at.R;
-    case Part::q: return at.q;
-    case Part::r: return positive_square_root(at.R * at.R.transpose());
-    case Part::R_norm: return at.R.rowwise().norm();
+    case Part::m: return place.m;
+    case Part::R: return place.R;
+    case Part::q: return place.q;
+    case Part::r: return positive_square_root(place.R * place.R.transpose());
+    case Part::R_norm: return place.R.rowwise().norm();
     case Part::blocks: break;
   }
   return {};
 }
 
-std::size_t unsigned_size(Eigen::Index n) { return static_cast<std::size_t>(n); }
-
 /// A quantity that is still without its values.
 std::vector<Quantity> empty_quantities(const Problem& problem, const Dimensions& leading,
                                        const OverlapNames& names) {
-  const std::size_t H = unsigned_size(problem.H()), F = unsigned_size(problem.F());
+  const std::size_t H = at(problem.H()), F = at(problem.F());
   std::vector<Quantity> out;
   const auto add = [&](const std::string& name, const std::string& meaning, Dimensions own) {
     own.insert(own.begin(), leading.begin(), leading.end());
@@ -60,7 +60,7 @@ std::vector<Quantity> empty_quantities(const Problem& problem, const Dimensions&
         Dimensions own;
         const std::vector<std::string> of_block = e.info.dimensions();
         for (std::size_t d = 0; d < of_block.size(); ++d) {
-          own.push_back({of_block[d], unsigned_size(e.shape[d])});
+          own.push_back({of_block[d], at(e.shape[d])});
         }
         add(e.info.name, e.info.meaning, own);
         out.back().role = "parameter";
@@ -128,13 +128,13 @@ void add_time(Dataset& out, std::vector<double> times) {
 }
 
 void add_p(Dataset& out, const Matrix& p) {
-  const std::size_t F = unsigned_size(p.rows());
+  const std::size_t F = at(p.rows());
   out.add("p", "overlap of two hidden directions, k*_f . k*_f'", {{"feature", F}, {"feature2", F}},
           flattened(p));
 }
 
 void add_p(Dataset& out, const Dimension& along, const std::vector<Matrix>& p) {
-  const std::size_t F = unsigned_size(p.front().rows());
+  const std::size_t F = at(p.front().rows());
   std::vector<double> all;
   for (const Matrix& one : p) all.insert(all.end(), one.data(), one.data() + one.size());
   out.add("p", "overlap of two hidden directions, k*_f . k*_f'",

@@ -4,29 +4,17 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/index.h"
 #include "study/keys.h"
 
 namespace headflow {
 namespace {
 
-bool as_number(const Value& value, double& x) {
-  if (const auto* i = std::get_if<std::int64_t>(&value)) {
-    x = static_cast<double>(*i);
-    return true;
-  }
-  if (const auto* d = std::get_if<double>(&value)) {
-    x = *d;
-    return true;
-  }
-  return false;
-}
-
 /// The numbers that a key holds now.
 std::vector<double> list_of(const Config& config, const Key& key) {
   const auto value = key.get(config);
   if (!value) return {};
-  double x = 0;
-  if (as_number(*value, x)) return {x};
+  if (const auto x = to_number(*value)) return {*x};
   const auto* matrix = std::get_if<Matrix>(&*value);
   if (!matrix || matrix->rows() != 1) {
     throw Error(fmt::format("{} = {} is no list: one of its numbers cannot be an axis",
@@ -35,15 +23,26 @@ std::vector<double> list_of(const Config& config, const Key& key) {
   return {matrix->data(), matrix->data() + matrix->size()};
 }
 
-/// How many numbers a list of one number stands for.
+}  // namespace
+
 std::size_t meant_by_one(const Config& config, const Key& key) {
-  if (key.full_name() == "problem.nu") return config.problem.features > 1 ? 2 : 1;
+  std::size_t most = 1;  // the prior may be an axis, too
+  for (const PriorInfo* prior : priors()) {
+    for (const ParameterInfo& parameter : prior->parameters) {
+      if (!parameter.meant_by_one || key.full_name() != fmt::format("problem.{}", parameter.name))
+        continue;
+      most = std::max(most, at(parameter.meant_by_one(config.problem.features)));
+    }
+  }
+  if (most > 1) return most;
   for (const BlockInfo& block : find_activation(config.problem.activation)->blocks()) {
     if (key.full_name() != "flow.init_" + block.name || block.axes.empty()) continue;
     return static_cast<std::size_t>(config.problem.heads);
   }
   return 1;
 }
+
+namespace {
 
 /// Sets some numbers of a list (counted from 1); the others stay what they are.
 void set_elements(Config& config, const Key& key, const std::map<std::size_t, double>& elements) {
@@ -101,20 +100,21 @@ std::vector<std::size_t> SweepPlan::position(std::size_t task) const {
 
 Config SweepPlan::config_of(std::size_t task, const Config& base) const {
   Config config = base;
-  const std::vector<std::size_t> at = position(task);
+  const std::vector<std::size_t> where = position(task);
   std::map<std::string, std::map<std::size_t, double>> lists;  // by key and element
   for (std::size_t a = 0; a < axes.size(); ++a) {
     for (std::size_t k = 0; k < axes[a].keys.size(); ++k) {
       const AxisTarget target = target_of(axes[a].keys[k]);
-      const Value& value = axes[a].points[at[a]][k];
+      const Value& value = axes[a].points[where[a]][k];
       if (target.element == 0) {
         find_key(target.key)->set(config, value);
         continue;
       }
-      double& x = lists[target.key][target.element];
-      if (!as_number(value, x)) {
+      const auto x = to_number(value);
+      if (!x) {
         throw Error(fmt::format("axis {}: {} must be a number", axes[a].name, axes[a].keys[k]));
       }
+      lists[target.key][target.element] = *x;
     }
   }
   for (const auto& [name, elements] : lists) set_elements(config, *find_key(name), elements);
@@ -144,10 +144,10 @@ std::vector<std::string> SweepPlan::replaced_keys() const {
 }
 
 std::string SweepPlan::describe(std::size_t task) const {
-  const std::vector<std::size_t> at = position(task);
+  const std::vector<std::size_t> where = position(task);
   std::string out;
   for (std::size_t a = 0; a < axes.size(); ++a) {
-    out += fmt::format("{}{} {}", a ? ", " : "", axes[a].name, axes[a].labels[at[a]]);
+    out += fmt::format("{}{} {}", a ? ", " : "", axes[a].name, axes[a].labels[where[a]]);
   }
   return out;
 }

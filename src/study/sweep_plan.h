@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "study/config.h"
+#include "study/keys.h"
 #include "study/measure_info.h"
 #include "study/value.h"
 
@@ -47,6 +48,9 @@ struct SweepAxis {
   std::vector<std::int64_t> integers;      ///< the same, of a key that takes whole numbers
   std::vector<std::string> labels;         ///< of each index
 };
+
+/// How many numbers of a key one number stands for: a single nu is both nu1 and nu2.
+std::size_t meant_by_one(const Config& config, const Key& key);
 
 /// Throws Error if an axis cannot have that name in a result with these measures.
 void check_axis_name(const std::string& name, const Measures& measures);

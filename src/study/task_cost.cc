@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/tolerance.h"
 #include "study/measure_info.h"
 
 namespace headflow {
@@ -37,7 +38,8 @@ double evaluation_seconds(const Config& c, bool second_moment) {
                                        : static_cast<double>(kDefaultSamples);
     return kSampleOfEngine * n * H * L;
   }
-  const double digits = -std::log10(std::clamp(c.run.tolerance, 1e-12, 0.1));
+  const double digits =
+      -std::log10(std::clamp(c.run.tolerance, kFinestTolerance, kCoarsestTolerance));
   const double finer = std::pow(2.0, digits - 4);
   const Factorisation how = find_activation(c.problem.activation)->factorisation();
   if (std::holds_alternative<JointlyNormalised>(how)) {  // over H directions, or nodes of one token
@@ -77,15 +79,16 @@ double sgd_seconds(const Config& c) {
   return out;
 }
 
+std::shared_ptr<const Prior> prior_of(const Config& c) {
+  return find_prior(c.problem.prior).make(c.problem.features, c.problem.prior_parameters);
+}
+
 double excess_seconds(const Config& c) {
+  if (c.loss.excess == 0) return 0;
   const auto [H, F, L] = sizes_of(c);
-  double components = c.problem.prior == "flipping" ? F : 1;
-  for (const char* rows : {"points", "means"}) {
-    const auto given = c.problem.prior_parameters.find(rows);
-    if (given != c.problem.prior_parameters.end()) {
-      components = std::max(components, static_cast<double>(given->second.rows()));
-    }
-  }
+  const std::shared_ptr<const Prior> prior = prior_of(c);
+  const GaussianMixture* mixture = prior->mixture();
+  const double components = mixture ? static_cast<double>(mixture->components().size()) : 1;
   return static_cast<double>(c.loss.excess) * L *
          (kNormal * (F + H) + components * (kPosterior + kSampleOfEngine * H));
 }
@@ -137,7 +140,7 @@ double expected_seconds(const Config& c, const Measures& measures) {
   if (has(Measure::pruning)) {
     out += 0.5 * c.problem.heads * (c.problem.heads + 1) * evaluation_seconds(c, false);
   }
-  if (has(Measure::bayes)) out += c.problem.prior == "flipping" ? 0.02 : 0.005;
+  if (has(Measure::bayes)) out += prior_of(c)->uses_normals() ? 0.005 : 0.02;
   return out;
 }
 

@@ -84,6 +84,12 @@ Value parse_value(ValueKind kind, const std::string& text) {
   return text;
 }
 
+std::optional<double> to_number(const Value& value) {
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+  if (const auto* x = std::get_if<double>(&value)) return *x;
+  return std::nullopt;
+}
+
 bool same(const Value& a, const Value& b) { return value_text(a) == value_text(b); }
 
 }  // namespace headflow

@@ -4,6 +4,7 @@
 // Python or in the address of a page.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,6 +26,9 @@ std::string value_text(const Value& value);
 /// From a text: "2", "1,0;0,1", "flow,map". What is no number where one is wanted stays a text, for
 /// the message of whoever takes it.
 Value parse_value(ValueKind kind, const std::string& text);
+
+/// The number that it is, if it is one.
+std::optional<double> to_number(const Value& value);
 
 bool same(const Value& a, const Value& b);
 

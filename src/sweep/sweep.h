@@ -23,6 +23,17 @@ struct SweepJob {
   bool keep_tasks = true;  ///< OUTPUT.tasks stays when the result is written
 };
 
+enum class SweepState {
+  up_to_date,  ///< nothing was left to do
+  done,
+  interrupted,
+};
+template <>
+inline constexpr Named<SweepState> kNames<SweepState>[] = {
+    {SweepState::up_to_date, "up to date"},
+    {SweepState::done, "done"},
+    {SweepState::interrupted, "interrupted"}};
+
 struct SweepOutcome {
   std::size_t tasks = 0, done = 0;
   std::size_t kept = 0;      ///< of these, from an earlier run
@@ -31,6 +42,12 @@ struct SweepOutcome {
   double seconds = 0;        ///< of all tasks done, shared ones whole, one after the other
   bool up_to_date = false;
   std::string configuration = {};  ///< of the sweep, as its result records it
+
+  SweepState state() const {
+    return up_to_date      ? SweepState::up_to_date
+           : done == tasks ? SweepState::done
+                           : SweepState::interrupted;
+  }
 };
 
 /// Tasks of all sweeps together, one a worker of the context, those first that are expected to take

@@ -330,7 +330,7 @@ SweepPlan read_plan(const toml::table& document, const std::string& path) {
 }
 
 /// A flag that no task would see is a mistake.
-void check_flag(const SweepPlan& plan, const Key& key, const Value& value) {
+void check_flag(const SweepPlan& plan, const Config& base, const Key& key, const Value& value) {
   const std::string text = value_text(value);
   for (const SweepAxis& axis : plan.axes) {
     for (const std::string& name : axis.keys) {
@@ -350,20 +350,22 @@ void check_flag(const SweepPlan& plan, const Key& key, const Value& value) {
                               key.full_name(), text, in_quotes(axis.name), name));
     }
   }
-  if (key.full_name() == "problem.nu" && plan.varies("problem.nu")) {
-    const bool first = std::ranges::any_of(plan.axes, [](const SweepAxis& axis) {
-      return std::ranges::count(axis.keys, "problem.nu[1]") > 0;
-    });
-    const bool second = std::ranges::any_of(plan.axes, [](const SweepAxis& axis) {
-      return std::ranges::count(axis.keys, "problem.nu[2]") > 0;
-    });
-    if (first && second) {
-      throw Error(
-          fmt::format("{} = {} and the axes of problem.nu[1] and problem.nu[2] set the same: "
-                      "leave one of them out",
-                      key.full_name(), text));
+  // One number for several, all of which are axes.
+  if (given != 1) return;
+  std::string all;
+  const std::size_t several = meant_by_one(base, key);
+  for (std::size_t i = 1; several > 1 && i <= several; ++i) {
+    const std::string element = fmt::format("{}[{}]", key.full_name(), i);
+    if (std::ranges::none_of(plan.axes, [&](const SweepAxis& axis) {
+          return std::ranges::count(axis.keys, element) > 0;
+        })) {
+      return;
     }
+    all += (i > 1 ? " and " : "") + element;
   }
+  if (all.empty()) return;
+  throw Error(fmt::format("{} = {} and the axes of {} set the same: leave one of them out",
+                          key.full_name(), text, all));
 }
 
 /// An axis or a flag that changes nothing is a mistake, too.
@@ -403,7 +405,7 @@ SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags, Orig
     if (!where.empty() && origins.of(name).empty()) origins.set(name, where);
   }
   for (const auto& [key, value] : flags) {
-    check_flag(out.plan, *key, value);
+    check_flag(out.plan, out.base, *key, value);
     key->set(out.base, value);
     out.point_is_set = out.point_is_set || key->section == "point";
   }

@@ -78,7 +78,7 @@ Config RunningSweep::config_of(std::size_t task) const {
   if (plan.varies("flow.init") && config.flow.init != FlowInit::file) {  // it starts elsewhere
     config.flow.init_from.clear();
     config.flow.init_run = 1;
-    config.flow.init_time = "first";
+    config.flow.init_time = Moment::first;
   }
   take_recorded_start(config);
   return config;
@@ -166,7 +166,7 @@ void RunningSweep::look_at_output(const Context& context) {
     return;
   }
   const std::string other =
-      what_differs(outcome.configuration, read_attribute(path, "configuration"));
+      what_differs(job_.file.base, job_.file.plan, read_attribute(path, "configuration"));
   const std::string why = other.empty() ? "by another version of the program"
                                         : fmt::format("with another configuration ({})", other);
   if (fs::is_directory(folder, error)) store_.emplace(folder);
@@ -218,7 +218,7 @@ void RunningSweep::finish() {
     TaskStore::Loaded loaded = store_->load(identity(config_of(task)));
     if (loaded.found == TaskStore::Found::whole) return std::move(loaded.result);
     throw FileError(tasks_folder(), fmt::format("the task {} was changed or removed while "
-                                                "this ran; give the command again",
+                                                "this ran; run the sweep again",
                                                 plan.describe(task)));
   };
   Provenance provenance{outcome.configuration, job_.command_line, job_.file.base.run.seed};
@@ -227,7 +227,7 @@ void RunningSweep::finish() {
   if (!job_.replace && std::filesystem::exists(job_.output, error) &&
       read_attribute(job_.output, "format") != "headflow-sweep") {
     throw FileError(job_.output,
-                    "was written by something else meanwhile; move it away and give the command "
+                    "was written by something else meanwhile; move it away and run the sweep "
                     "again: the tasks are kept");
   }
   write_result(job_.output, sweep_dataset(plan, load, provenance));

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/tolerance.h"
+#include "core/unseen.h"
 #include "theory/evidence.h"
 
 namespace headflow {
@@ -237,24 +239,18 @@ BayesRisk by_sampling(const GaussianMixture& prior, int L, const BayesOptions& o
   BayesRisk out;
   out.risk = all - (mean - all) / (kBatches - 1);  // a bias of 1/tokens cancels
   // Tokens that all agree say nothing of what is rarer than they are.
-  out.error = std::max(std::sqrt(variance / kBatches), 3.0 / static_cast<double>(kBatches * count));
+  out.error =
+      std::max(std::sqrt(variance / kBatches), kUnseen / static_cast<double>(kBatches * count));
   out.error_kind = ErrorKind::standard_error;
   out.method = "sampling (random tokens)";
   out.nodes = kBatches * count;
   return out;  // chance is no bound: the tolerance is not met
 }
 
-void check(const BayesOptions& options) {
-  if (!(options.tolerance >= 1e-12 && options.tolerance <= 0.1)) {
-    throw OptionError("run.tolerance", fmt::format("{}", options.tolerance),
-                      "must be from 1e-12 to 0.1");
-  }
-}
-
 }  // namespace
 
 BayesRisk bayes_risk(const Problem& problem, const BayesOptions& options, const Context& context) {
-  check(options);
+  check_tolerance(options.tolerance);
   const int L = problem.L();
   if (L == 1) {
     return {0, 0, ErrorKind::refinement, "one token: nothing to find", 0, true};

@@ -40,7 +40,7 @@ struct BayesRisk {
   double risk = 0;
   double error = 0;
   ErrorKind error_kind = ErrorKind::refinement;
-  std::string method;      ///< how the risk was computed
+  std::string method;      ///< how the risk was computed, in words
   std::int64_t nodes = 0;  ///< or tokens, of sampling
   bool tolerance_met = false;
 };

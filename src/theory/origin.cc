@@ -3,30 +3,35 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/index.h"
 
 namespace headflow {
 
-OriginConstants origin_constants(const Problem& problem, double b) {
-  const auto known = problem.activation().origin_constants(problem.sizes(), b);
+OriginConstants origin_constants(const Problem& problem, const Point& here) {
+  const auto known = problem.activation().origin_constants(here.blocks);
   if (known) return *known;
   throw Error(fmt::format("no closed forms are known for {}", problem.activation().name()));
 }
 
-Point origin(const Problem& problem, double b) {
+Point origin(const Problem& problem, const Blocks& blocks) {
   Point point = problem.zero_point();
-  problem.activation().set_origin(b, point.blocks);
+  const std::vector<int> first(at(problem.H()), 0);
+  point.blocks.values() = blocks.of_heads(first).values();
+  problem.activation().set_origin(point.blocks);
   return point;
 }
+
+Point origin(const Problem& problem) { return origin(problem, problem.start_point().blocks); }
 
 bool is_origin(const Problem& problem, const Point& point) {
   if (!point.m.isZero(0) || !point.R.isZero(0)) return false;
   const Vector& here = point.blocks.values();
   if (here.size() == 0) return true;
-  return (here - origin(problem, here[0]).blocks.values()).cwiseAbs().maxCoeff() < 1e-14;
+  return (here - origin(problem, point.blocks).blocks.values()).cwiseAbs().maxCoeff() < 1e-14;
 }
 
-std::vector<OriginMode> origin_modes(const Problem& problem, double b) {
-  const OriginConstants c = origin_constants(problem, b);
+std::vector<OriginMode> origin_modes(const Problem& problem, const Point& here) {
+  const OriginConstants c = origin_constants(problem, here);
   const int H = problem.H();
   const Vector& mean = problem.prior().mean();
   const Matrix C = problem.prior().covariance() + mean * mean.transpose();

@@ -62,7 +62,8 @@ std::vector<Row> symmetric_r() {
 
 std::vector<Row> constants() {
   const ProblemOptions options = setting("softmax", "gaussian", 5, 2, 2, {3, 1});
-  const OriginConstants c = origin_constants(Problem(options), 0);
+  const Problem problem(options);
+  const OriginConstants c = origin_constants(problem, origin(problem));
   const SecondDerivativesAt at(options, {});
   const Measured across = at([](const Matrix& M) { return (M(0, 2) - M(1, 3)) / (3 - 1) / 2; });
   const Measured own = at([](const Matrix& M) { return (M(1, 1) - M(1, 3)) / 2; });
@@ -141,7 +142,8 @@ std::vector<Row> correlated_mean() {
   covariance << 1, 0.5, 0.5, 1;
   options.prior_parameters["covariance"] = covariance;
   options.prior_parameters["mean"] = row_of({1, 0});
-  const OriginConstants c = origin_constants(Problem(options), 0);
+  const Problem problem(options);
+  const OriginConstants c = origin_constants(problem, origin(problem));
   const SecondDerivativesAt at(options, {});
   const Measured slope = at([](const Matrix& M) { return M(1, 0) + M(1, 2); });
   return {corrected("Erratum 5",

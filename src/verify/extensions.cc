@@ -46,7 +46,7 @@ std::vector<Row> with_a_mean() {
   for (const char* activation : kActivations) {
     const ProblemOptions options = setting(activation, "flipping", 5, 2, 2, {3, 1});
     const Problem problem(options);
-    const OriginConstants c = origin_constants(problem, 0);
+    const OriginConstants c = origin_constants(problem, origin(problem));
     const SecondDerivativesAt at(options, {});
     rows.push_back(extension(
         "Extension 2", "along the mean C is E[theta theta^T]: own - other of m_h1", text(options),
@@ -54,7 +54,7 @@ std::vector<Row> with_a_mean() {
     double slope[2];
     for (const int i : {0, 1}) {
       Evaluation e;
-      quadrature(problem, i == 0 ? 1e-11 : 1e-9)->evaluate(origin(problem, 0), {}, e);
+      quadrature(problem, i == 0 ? 1e-11 : 1e-9)->evaluate(origin(problem), {}, e);
       slope[i] = e.grad.m(0, 0);
     }
     rows.push_back(extension(

@@ -31,11 +31,13 @@ std::vector<Row> constants(const char* activation) {
         const ProblemOptions options = setting(activation, "gaussian", L, H, 2, {3, 1});
         const Problem problem(options);
         const auto engine = quadrature(problem, kTolerance);
-        const Point point = origin(problem, b);
+        Point biased_start = problem.start_point();
+        set_block(biased_start, "b", b);
+        const Point point = origin(problem, biased_start.blocks);
         engine->adapt(point);
         const Hessian hess = hessian(*engine, point);
         const double error = kTolerance + refinement(problem, point, hess);
-        const OriginConstants c = origin_constants(problem, b);
+        const OriginConstants c = origin_constants(problem, point);
         const Matrix& M = hess.matrix;  // m_hf is coordinate h F + f, then R, then b
         const double other_1 = M(0, 2), other_2 = M(1, 3), own_2 = M(1, 1);
         const double slope = (other_1 - other_2) / (3 - 1) / 2;
@@ -78,7 +80,7 @@ std::vector<Row> signs() {
   for (const char* activation : kActivations) {
     const ProblemOptions options = setting(activation, "gaussian", 3, 3, 2, {3, 1});
     const Problem problem(options);
-    const Point point = origin(problem, 0);
+    const Point point = origin(problem);
     // Twice, with different rules: what differs is the error.
     Hessian hess[2];
     ModeShape shape[2];

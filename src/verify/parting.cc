@@ -17,7 +17,7 @@ constexpr double kParted = 0.5;  // |m_12 - m_22|
 
 /// The rate lambda at which heads part where equal heads end.
 double escape_rate(const Problem& problem) {
-  const Point saddle = unspecialised_end(problem, on_one_core(1e-8), 0);
+  const Point saddle = unspecialised_end(problem, on_one_core(1e-8), problem.start_point().blocks);
   const auto engine = quadrature(problem, 1e-8);
   engine->adapt(saddle);
   return -hessian(*engine, saddle).eigenvalues[0];

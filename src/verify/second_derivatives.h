@@ -16,7 +16,7 @@ class SecondDerivativesAt {
   /// `b`: biases, or none. Coordinates: m_hf is h F + f, then R, then b.
   SecondDerivativesAt(const ProblemOptions& options, const Vector& b) {
     const Problem problem(options);
-    Point point = origin(problem, 0);
+    Point point = origin(problem);
     if (b.size() > 0) point["b"] = b;
     for (const int i : {0, 1}) {
       const auto engine = quadrature(problem, i == 0 ? 1e-11 : 1e-9);

@@ -134,8 +134,8 @@ std::vector<Row> flat_in_r() {
       const auto engine = quadrature(problem, i == 0 ? 1e-11 : 1e-9);
       Point direction = problem.zero_point(), product;
       direction.R = across / across.norm();
-      engine->adapt(origin(problem, 0));
-      engine->hessian_product(origin(problem, 0), direction, product);
+      engine->adapt(origin(problem));
+      engine->hessian_product(origin(problem), direction, product);
       curvature[i] = (product.R.array() * direction.R.array()).sum();
     }
     const std::string where = fmt::format("softmax, no signal, L {}, H 3", L);

@@ -197,8 +197,8 @@ class Signals(Case):
 
     def test_unknown_is_not_a_minimum(self):
         arguments = ["fixed-point", "--prior", "gaussian", "--nu", "20,1", "--heads", "8", "--features", "3", "--tokens",
-                     "5", "--samples", "20000", "--json"]
-        code, out, error, _ = self.stop(arguments, after=2.0)
+                     "5", "--samples", "400000", "--json"]
+        code, out, error, _ = self.stop(arguments, after=1.0)
         self.assertEqual(code, 130, error)
         if out:
             found = json.loads(out)

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/index.h"
+#include "core/tolerance.h"
 
 namespace headflow {
 
@@ -123,10 +124,7 @@ Factorised::Factorised(const Problem& problem, const EngineOptions& options, con
       shape_{problem.L(), problem.H(), roles(problem), &signal_, &workers_, factorised::kMostWork} {
   const Factorisation how = problem.activation().factorisation();
   if (const auto* elementwise = std::get_if<Elementwise>(&how)) element_ = elementwise->function;
-  if (!(tolerance_ >= 1e-12 && tolerance_ <= 0.1)) {
-    throw OptionError("run.tolerance", fmt::format("{:g}", tolerance_),
-                      "must be from 1e-12 to 0.1");
-  }
+  check_tolerance(tolerance_);
 }
 
 std::unique_ptr<Quadrature> Factorised::plan(const Parameters<double>& point, double digits) const {

@@ -293,7 +293,8 @@ class BSoftmax final : public FormulaActivation<BSoftmaxFormula> {
   bool silent(const Blocks& b, int head) const override {
     return b.values()[head] < b.values().maxCoeff() - 20;
   }
-  std::optional<OriginConstants> origin_constants(const Sizes& n, double /*b*/) const override {
+  std::optional<OriginConstants> origin_constants(const Blocks& equal) const override {
+    const Sizes& n = equal.layout()->sizes();
     const double L = n.L, H = n.H;
     const auto [c1, c2] = origin_squares(n, 1 / L, 1 / L);
     return OriginConstants{c1, c2, (L - 1) / (H * L * L) * (1 - 2 / (H * L)),

@@ -27,9 +27,8 @@ class Sigmoid final : public ElementwiseActivation<SigmoidElement> {
     return {{"b", "bias of a head", {Axis::head}, [](const Sizes& n) { return -std::log(n.L); }},
             {"v", "global scale", {}, [](const Sizes&) { return 1.0; }}};
   }
-  void set_origin(double b, Blocks& parameters) const override {
-    parameters["b"].setConstant(b);
-    parameters["v"].setConstant((1 + std::exp(-b)) / parameters.layout()->sizes().L);
+  void set_origin(Blocks& equal) const override {
+    equal["v"][0] = (1 + std::exp(-equal["b"][0])) / equal.layout()->sizes().L;
   }
 };
 

@@ -65,7 +65,8 @@ class Softmax final : public FormulaActivation<SoftmaxFormula> {
   std::size_t state_groups(const Sizes& /*sizes*/) const override { return 0; }
 
   Factorisation factorisation() const override { return NormalisedHeads{}; }
-  std::optional<OriginConstants> origin_constants(const Sizes& n, double /*b*/) const override {
+  std::optional<OriginConstants> origin_constants(const Blocks& equal) const override {
+    const Sizes& n = equal.layout()->sizes();
     const double L = n.L, H = n.H;
     const auto [c1, c2] = origin_squares(n, 1 / L, 1 / L);
     return OriginConstants{c1, c2, (L - 1) / (H * L * L) * (1 - 2 / L), 0,

@@ -81,13 +81,13 @@ class Softmax1 final : public FormulaActivation<Softmax1Formula> {
     out["b"] = out["b"].array().exp().log1p();
     return out.values();
   }
-  void set_origin(double b, Blocks& parameters) const override {
-    const double L = parameters.layout()->sizes().L;
-    parameters["b"].setConstant(b);
-    parameters["v"].setConstant((L + std::exp(b)) / L);
+  void set_origin(Blocks& equal) const override {
+    const double L = equal.layout()->sizes().L;
+    equal["v"][0] = (L + std::exp(equal["b"][0])) / L;
   }
-  std::optional<OriginConstants> origin_constants(const Sizes& n, double b) const override {
-    const double L = n.L, H = n.H, Z = L + std::exp(b), v = Z / L;
+  std::optional<OriginConstants> origin_constants(const Blocks& equal) const override {
+    const Sizes& n = equal.layout()->sizes();
+    const double L = n.L, H = n.H, Z = L + std::exp(equal["b"][0]), v = Z / L;
     const auto [c1, c2] = origin_squares(n, v / Z, 1 / Z);
     return OriginConstants{c1, c2, v * (L - 1) / (H * L * Z) * (1 - 2 / Z), 0,
                            2 * v * (L - 1) / (H * L * Z)};

@@ -40,7 +40,7 @@ const PriorInfo& flipping_prior() {
   static const PriorInfo info{
       "flipping",
       "F = 2: theta = (sqrt nu1, +-sqrt nu2); F > 2: uniform on {sqrt(nu) e_f}",
-      {{"nu", "signal strengths, [nu1, nu2] or one number"}},
+      {{"nu", "signal strengths, [nu1, nu2] or one number", both_strengths}},
       make_flipping};
   return info;
 }

@@ -48,7 +48,7 @@ const PriorInfo& gaussian_prior() {
   static const PriorInfo info{
       "gaussian",
       "theta ~ N(mean, covariance); with nu, variances linear from nu1 (f = 1) to nu2 (f = F)",
-      {{"nu", "signal strengths, [nu1, nu2] or one number"},
+      {{"nu", "signal strengths, [nu1, nu2] or one number", both_strengths},
        {"mean", "mean of theta, a list of F numbers"},
        {"covariance", "covariance of theta, an F x F matrix, instead of nu"}},
       make_gaussian};
