@@ -8,13 +8,13 @@ TEST_FLAGS ?= -O2 -DNDEBUG
 SANITIZE_ALL ?= OFF
 export HEADFLOW_TEST_EFFORT
 PREFIX ?= /usr/local
-CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADFLOW_TESTS=OFF -DHEADFLOW_WERROR=OFF
 
 .PHONY: help paper test test-core test-all build install bench format clean
 
 paper: ## build, compute and draw the paper's figures, measure its statements, write a report
 	@scripts/install-packages build draw
-	@$(CONFIGURE) -DHEADFLOW_TESTS=OFF > /dev/null
+	@$(CONFIGURE) > /dev/null
 	@cmake --build $(BUILD) --target headflow
 	@PYTHON=$(PYTHON) $(BUILD)/headflow reproduce all --output $(RESULTS)
 	@$(BUILD)/headflow verify --output $(RESULTS)/verify.json; verdict=$$?; \
@@ -22,7 +22,7 @@ paper: ## build, compute and draw the paper's figures, measure its statements, w
 
 build: ## install what is missing and build $(BUILD)/headflow
 	@scripts/install-packages build
-	@$(CONFIGURE) -DHEADFLOW_TESTS=OFF > /dev/null
+	@$(CONFIGURE) > /dev/null
 	@cmake --build $(BUILD) --target headflow
 
 install: build ## install the program, figures, configurations, manual page and shell completions to $(PREFIX)
