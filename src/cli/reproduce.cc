@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/python.h"
@@ -27,20 +28,22 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Configurations by figure.
-std::map<std::string, std::vector<fs::path>> figures_in(const std::string& folder) {
-  std::map<std::string, std::vector<fs::path>> out;
+/// Files of a figure, by its name.
+using Figures = std::map<std::string, std::vector<SweepFile>>;
+
+Figures figures_in(const std::string& folder) {
+  Figures out;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".toml") continue;
-    out[figure_of_file(entry.path().string())].push_back(entry.path());
+    SweepFile file = read_sweep_file(entry.path().string());
+    out[file.figure].push_back(std::move(file));
   }
-  for (auto& [name, files] : out) std::sort(files.begin(), files.end());
+  for (auto& [name, files] : out) std::ranges::sort(files, {}, &SweepFile::path);
   return out;
 }
 
 /// fig05, fig5 or 5; all, or nothing, are all that the paper has.
-std::set<std::string> chosen(const std::vector<std::string>& names,
-                             const std::map<std::string, std::vector<fs::path>>& figures) {
+std::set<std::string> chosen(const std::vector<std::string>& names, const Figures& figures) {
   std::set<std::string> out;
   std::vector<std::string> known;
   for (const auto& [name, files] : figures) known.push_back(name);
@@ -107,15 +110,14 @@ struct Paper {
 
 Paper plan(const Invocation& call, const std::string& folder) {
   Paper out;
-  const auto figures = figures_in(data_path("configs/paper"));
+  Figures figures = figures_in(data_path("configs/paper"));
   for (const std::string& name : chosen(call.names, figures)) {
-    for (const fs::path& file : figures.at(name)) {
+    bool first = true;
+    for (SweepFile& file : figures.at(name)) {
+      const std::string stem = fs::path(file.path).stem().string();
+      if (std::exchange(first, false) || !file.drawing.empty()) check_drawing(file, name);
       SweepJob job;
-      job.file = read_sweep_file(file.string());
-      const std::string stem = file.stem().string();
-      if (file == figures.at(name).front() || !job.file.drawing.empty()) {
-        check_drawing(job.file, name);
-      }
+      job.file = std::move(file);
       job.output = folder + "/" + stem + ".nc";
       job.command_line = call.command_line;
       job.label = stem + "  ";

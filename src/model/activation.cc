@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/registry.h"
 #include "core/suggest.h"
 
 namespace headflow {
@@ -22,30 +23,26 @@ HEADFLOW_ACTIVATIONS(HEADFLOW_DECLARE)
 
 namespace {
 
-std::vector<std::shared_ptr<const Activation>>& registry() {
+Registry<Activation>& registry() {
 #define HEADFLOW_ENTRY(name) name(),
-  static std::vector<std::shared_ptr<const Activation>> all = {
-      HEADFLOW_ACTIVATIONS(HEADFLOW_ENTRY)};
+  static Registry<Activation> all("an activation", {HEADFLOW_ACTIVATIONS(HEADFLOW_ENTRY)});
 #undef HEADFLOW_ENTRY
   return all;
 }
 
 }  // namespace
 
-std::vector<std::shared_ptr<const Activation>> activations() { return registry(); }
+std::vector<std::shared_ptr<const Activation>> activations() { return registry().all(); }
 
 void register_activation(std::shared_ptr<const Activation> activation) {
-  for (const auto& other : registry()) {
-    if (other->name() == activation->name()) {
-      throw Error(fmt::format("there is an activation {} already", activation->name()));
-    }
-  }
-  registry().push_back(std::move(activation));
+  registry().add(std::move(activation), [](const Activation& a) { return a.name(); });
 }
+
+void close_activations() { registry().close(); }
 
 std::shared_ptr<const Activation> find_activation(std::string_view name) {
   std::vector<std::string> names;
-  for (const auto& a : registry()) {
+  for (const auto& a : activations()) {
     if (a->name() == name) return a;
     names.emplace_back(a->name());
   }

@@ -133,9 +133,10 @@ void set_initial(Blocks& blocks);
 
 /// The registry (activation.cc): those of headflow, and those that were added.
 std::vector<std::shared_ptr<const Activation>> activations();
-/// Makes an activation known by its name; to be called before anything is computed. Throws Error if
-/// there is one of that name.
+/// Makes an activation known by its name. Throws Error if there is one of that name, or if the
+/// table of keys was made already.
 void register_activation(std::shared_ptr<const Activation> activation);
+void close_activations();  ///< for the table of keys
 /// Throws OptionError for problem.activation if there is none of that name.
 std::shared_ptr<const Activation> find_activation(std::string_view name);
 

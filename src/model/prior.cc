@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/registry.h"
 #include "core/suggest.h"
 
 namespace headflow {
@@ -21,9 +22,9 @@ HEADFLOW_PRIORS(HEADFLOW_DECLARE)
 
 namespace {
 
-std::vector<std::shared_ptr<const PriorInfo>>& prior_registry() {
+Registry<PriorInfo>& prior_registry() {
 #define HEADFLOW_ENTRY(name) std::make_shared<const PriorInfo>(name##_prior()),
-  static std::vector<std::shared_ptr<const PriorInfo>> all = {HEADFLOW_PRIORS(HEADFLOW_ENTRY)};
+  static Registry<PriorInfo> all("a prior", {HEADFLOW_PRIORS(HEADFLOW_ENTRY)});
 #undef HEADFLOW_ENTRY
   return all;
 }
@@ -118,17 +119,16 @@ std::shared_ptr<const Prior> prior_of_uniform(
 
 std::vector<const PriorInfo*> priors() {
   std::vector<const PriorInfo*> out;
-  for (const auto& one : prior_registry()) out.push_back(one.get());
+  for (const auto& one : prior_registry().all()) out.push_back(one.get());
   return out;
 }
 
 void register_prior(const PriorInfo& info) {
-  for (const auto& other : prior_registry()) {
-    if (other->name == info.name)
-      throw Error(fmt::format("there is a prior {} already", info.name));
-  }
-  prior_registry().push_back(std::make_shared<const PriorInfo>(info));
+  prior_registry().add(std::make_shared<const PriorInfo>(info),
+                       [](const PriorInfo& one) { return one.name; });
 }
+
+void close_priors() { prior_registry().close(); }
 
 std::shared_ptr<const Prior> linear_image(std::shared_ptr<const Prior> prior, const Matrix& A) {
   const GaussianMixture* mixture = prior->mixture();

@@ -101,9 +101,10 @@ struct PriorInfo {
 
 /// The registry (prior.cc): those of headflow, and those that were added.
 std::vector<const PriorInfo*> priors();
-/// Makes a prior known by its name; to be called before anything is computed. Throws Error if there
-/// is one of that name.
+/// Makes a prior known by its name. Throws Error if there is one of that name, or if the table of
+/// keys was made already.
 void register_prior(const PriorInfo& info);
+void close_priors();  ///< for the table of keys
 /// Throws OptionError for problem.prior if there is none of that name.
 const PriorInfo& find_prior(std::string_view name);
 

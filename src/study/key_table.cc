@@ -400,6 +400,8 @@ void add_others(Table& t) {
 
 const std::vector<Key>& keys() {
   static const std::vector<Key> all = [] {
+    close_activations();
+    close_priors();
     Table table;
     add_problem(table);
     add_point(table);

@@ -414,16 +414,10 @@ SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags, Orig
     out.point_is_set = out.point_is_set || out.plan.varies(key.full_name());
   }
   check_use(out, flags);
-  if (const toml::table* figure = document["figure"].as_table()) {
-    out.drawing = (*figure)["drawing"].value_or(std::string());
-  }
+  const auto figure = document["figure"];
+  out.figure = figure["part_of"].value_or(std::filesystem::path(path).stem().string());
+  out.drawing = figure["drawing"].value_or(std::string());
   return out;
-}
-
-std::string figure_of_file(const std::string& path) {
-  const toml::table document = parse_toml(path);
-  const std::string name = std::filesystem::path(path).stem().string();
-  return document["figure"]["part_of"].value_or(name);
 }
 
 }  // namespace headflow

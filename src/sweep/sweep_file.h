@@ -18,6 +18,7 @@ struct SweepFile {
   SweepPlan plan;
   Config base;                ///< the file and the flags; the axes come on top
   bool point_is_set = false;  ///< [point] by a flag or by an axis
+  std::string figure;         ///< the file's name, or what it is a part of: [figure] part_of
   std::string drawing;        ///< [figure] drawing, if there is one
 };
 
@@ -26,8 +27,5 @@ struct SweepFile {
 SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags = {});
 /// The same, and where the values of the file were written.
 SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags, Origins& origins);
-
-/// The figure that a file is, by its name, or that it says it is a part of: [figure] part_of.
-std::string figure_of_file(const std::string& path);
 
 }  // namespace headflow
