@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "headflow checkpoint 2 ";
+constexpr std::string_view kMagic = "headflow checkpoint 3 ";
 constexpr std::size_t kHash = 16;                               // hexadecimal digits
 constexpr std::size_t kHeader = kMagic.size() + 2 * kHash + 2;  // hash, blank, checksum, newline
 
@@ -59,48 +59,29 @@ void require_checkpoint(const std::string& path, const std::string& previous) {
                   "move it away to start anew, or choose another result.output");
 }
 
-template <class Value>
-std::vector<double> gather(const std::vector<std::vector<SgdRecord>>& recorded,
-                           const Value& value) {
-  std::vector<double> out;
-  for (const auto& run : recorded) {
-    for (const SgdRecord& record : run) {
-      const Matrix numbers = value(record);
-      out.insert(out.end(), numbers.data(), numbers.data() + numbers.size());
-    }
-  }
-  return out;
-}
-
 std::vector<char> content_of(const SgdCheckpoint& checkpoint, const std::string& configuration) {
   const auto& recorded = checkpoint.recorded;
   const SgdState& shape = recorded.front().front().state;
-  const auto number = [](double x) -> Matrix { return Matrix::Constant(1, 1, x); };
+  std::vector<double> saved, states, losses;
+  for (const auto& run : checkpoint.saved) saved.insert(saved.end(), run.begin(), run.end());
+  for (const auto& run : recorded) {
+    for (const SgdRecord& record : run) {
+      const std::vector<double> numbers = packed(record.state);
+      states.insert(states.end(), numbers.begin(), numbers.end());
+      losses.insert(losses.end(), {record.loss.mean, record.loss.error});
+    }
+  }
   NetcdfWriter file;
   file.dimension("run", recorded.size());
   file.dimension("time", recorded.front().size());
   file.dimension("saved", checkpoint.saved.front().size());
-  file.dimension("attention_head", static_cast<std::size_t>(shape.heads()));
-  file.dimension("other_head", static_cast<std::size_t>(shape.heads()));
-  file.dimension("feature", static_cast<std::size_t>(shape.features()));
-  file.dimension("feature2", static_cast<std::size_t>(shape.features()));
-  file.dimension("parameter", static_cast<std::size_t>(shape.blocks.size()));
-  std::vector<double> saved;
-  for (const auto& run : checkpoint.saved) saved.insert(saved.end(), run.begin(), run.end());
+  file.dimension("number", packed(shape).size());
+  file.dimension("of_loss", 2);  // mean and error
   file.variable("saved", {"run", "saved"}, saved, {});
-  const auto add = [&](const char* name, const std::vector<std::string>& rest, const auto& value) {
-    std::vector<std::string> dimensions = {"run", "time"};
-    dimensions.insert(dimensions.end(), rest.begin(), rest.end());
-    file.variable(name, dimensions, gather(recorded, value), {});
-  };
-  add("C", {"feature", "feature2"}, [](const SgdRecord& r) { return r.state.C; });
-  add("U", {"attention_head", "feature"}, [](const SgdRecord& r) { return r.state.U; });
-  add("Lambda", {"attention_head", "other_head"},
-      [](const SgdRecord& r) { return r.state.Lambda; });
-  add("blocks", {"parameter"},
-      [](const SgdRecord& r) { return Matrix(r.state.blocks.values().transpose()); });
-  add("loss", {}, [&](const SgdRecord& r) { return number(r.loss.mean); });
-  add("loss_error", {}, [&](const SgdRecord& r) { return number(r.loss.error); });
+  file.variable("state", {"run", "time", "number"}, states, {});
+  file.variable("loss", {"run", "time", "of_loss"}, losses, {});
+  file.attribute("heads", static_cast<double>(shape.heads()));
+  file.attribute("features", static_cast<double>(shape.features()));
   file.attribute("configuration", configuration);
   file.attribute("program", build_identity());
   file.attribute("step", static_cast<double>(checkpoint.step));
@@ -134,39 +115,23 @@ std::string owner_of(const std::string& path) {
 SgdCheckpoint parse(const NetcdfReader& file) {
   SgdCheckpoint out;
   out.step = static_cast<std::int64_t>(file.number("step"));
-  const std::size_t runs = file.size("run"), outputs = file.size("time");
-  const auto H = static_cast<Eigen::Index>(file.size("attention_head")),
-             F = static_cast<Eigen::Index>(file.size("feature")),
-             n = static_cast<Eigen::Index>(file.size("parameter"));
+  const std::size_t runs = file.size("run"), outputs = file.size("time"),
+                    size = file.size("number");
+  const auto heads = static_cast<int>(file.number("heads")),
+             features = static_cast<int>(file.number("features"));
   out.recorded.resize(runs);
   for (std::size_t run = 0; run < runs; ++run) {
     out.saved.push_back(file.values("saved", {"run", "saved"}, {run}));
-    const auto read = [&](const char* name, const std::vector<std::string>& rest,
-                          Eigen::Index size) {
-      std::vector<std::string> dimensions = {"run", "time"};
-      dimensions.insert(dimensions.end(), rest.begin(), rest.end());
-      std::vector<double> values = file.values(name, dimensions, {run});
-      if (values.size() != outputs * static_cast<std::size_t>(size)) {
-        throw Damaged{fmt::format("the sizes of {}", name)};
-      }
-      return values;
-    };
-    const auto C = read("C", {"feature", "feature2"}, F * F),
-               U = read("U", {"attention_head", "feature"}, H * F),
-               Lambda = read("Lambda", {"attention_head", "other_head"}, H * H),
-               blocks = read("blocks", {"parameter"}, n), loss = read("loss", {}, 1),
-               error = read("loss_error", {}, 1);
-    const auto matrix = [](const std::vector<double>& all, std::size_t i, Eigen::Index rows,
-                           Eigen::Index columns) -> Matrix {
-      return Eigen::Map<const Matrix>(all.data() + static_cast<Eigen::Index>(i) * rows * columns,
-                                      rows, columns);
-    };
+    const std::vector<double> states = file.values("state", {"run", "time", "number"}, {run}),
+                              losses = file.values("loss", {"run", "time", "of_loss"}, {run});
+    if (states.size() != outputs * size || losses.size() != outputs * 2) {
+      throw Damaged{"the sizes of what was recorded"};
+    }
     for (std::size_t i = 0; i < outputs; ++i) {
-      SgdRecord record;
-      record.state = {matrix(C, i, F, F), matrix(U, i, H, F), matrix(Lambda, i, H, H),
-                      Blocks(Vector(matrix(blocks, i, 1, n).transpose()))};
-      record.loss = {loss[i], error[i]};
-      out.recorded[run].push_back(std::move(record));
+      const auto from = states.begin() + static_cast<std::ptrdiff_t>(i * size);
+      const std::vector<double> numbers(from, from + static_cast<std::ptrdiff_t>(size));
+      out.recorded[run].push_back(
+          {unpacked(numbers, heads, features), {losses[2 * i], losses[2 * i + 1]}});
     }
   }
   return out;

@@ -105,26 +105,17 @@ class Reduced final : public SgdMethod {
 
   SgdState state() const override { return state_; }
 
-  std::vector<double> save() const override {
-    std::vector<double> out;
-    for (const Matrix* part : {&state_.C, &state_.U, &state_.Lambda}) {
-      out.insert(out.end(), part->data(), part->data() + part->size());
-    }
-    out.insert(out.end(), state_.blocks.data(), state_.blocks.data() + state_.blocks.size());
-    return out;
-  }
+  std::vector<double> save() const override { return packed(state_); }
   void restore(const std::vector<double>& saved) override {
-    if (saved.size() != save().size()) {
-      throw Error(
-          fmt::format("a state of this run has {} numbers, not {}", save().size(), saved.size()));
+    const std::size_t size = save().size();
+    if (saved.size() != size) {
+      throw Error(fmt::format("a state of this run has {} numbers, not {}", size, saved.size()));
     }
-    const double* from = saved.data();
-    for (Matrix* part : {&state_.C, &state_.U, &state_.Lambda}) {
-      std::copy_n(from, part->size(), part->data());
-      from += part->size();
-    }
+    SgdState found = unpacked(saved, problem_.H(), problem_.F());
+    state_.blocks.values() = found.blocks.values();  // they keep their names
+    found.blocks = state_.blocks;
+    state_ = std::move(found);
     signal_ = problem_.prior_times(state_.C.transpose());
-    std::copy_n(from, state_.blocks.size(), state_.blocks.data());
   }
 
  private:

@@ -3,6 +3,9 @@
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
 #include <cmath>
+#include <utility>
+
+#include "core/error.h"
 
 namespace headflow {
 
@@ -34,6 +37,32 @@ SgdState initial_state(const Problem& problem, std::int64_t dimension, std::uint
   state.Lambda = problem.eta() * T.bottomRightCorner(H, H);
   state.blocks = problem.start_point().blocks;
   return state;
+}
+
+std::vector<double> packed(const SgdState& state) {
+  std::vector<double> out;
+  for (const Matrix* part : {&state.C, &state.U, &state.Lambda}) {
+    out.insert(out.end(), part->data(), part->data() + part->size());
+  }
+  out.insert(out.end(), state.blocks.data(), state.blocks.data() + state.blocks.size());
+  return out;
+}
+
+SgdState unpacked(const std::vector<double>& numbers, int heads, int features) {
+  const Eigen::Index H = heads, F = features, size = F * F + H * F + H * H,
+                     blocks = static_cast<Eigen::Index>(numbers.size()) - size;
+  if (blocks < 0) {
+    throw Error(fmt::format("a state of {} heads has at least {} numbers, not {}", heads, size,
+                            numbers.size()));
+  }
+  const double* from = numbers.data();
+  const auto matrix = [&](Eigen::Index rows, Eigen::Index columns) -> Matrix {
+    const double* here = std::exchange(from, from + rows * columns);
+    return Eigen::Map<const Matrix>(here, rows, columns);
+  };
+  SgdState out{matrix(F, F), matrix(H, F), matrix(H, H), {}};
+  out.blocks = Blocks(Vector(Eigen::Map<const Vector>(from, blocks)));
+  return out;
 }
 
 SgdState state_with(const Matrix& p, const Point& user) {

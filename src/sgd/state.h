@@ -5,6 +5,7 @@
 // its first F vectors span the k*, the next H the rest of the k.
 
 #include <cstdint>
+#include <vector>
 
 #include "core/random.h"
 #include "model/problem.h"
@@ -28,6 +29,11 @@ struct SgdState {
     return U.allFinite() && Lambda.allFinite() && blocks.values().allFinite();
   }
 };
+
+/// All numbers of a state one after the other, for what keeps it; and the state that they are of,
+/// its blocks without their names. Throws Error if they are too few.
+std::vector<double> packed(const SgdState& state);
+SgdState unpacked(const std::vector<double>& numbers, int heads, int features);
 
 /// A draw from the exact law of k* ~ N(0, I/D), k ~ N(0, eta^2 I/D): Bartlett's decomposition.
 SgdState initial_state(const Problem& problem, std::int64_t dimension, std::uint64_t seed,
