@@ -93,40 +93,6 @@ HWY_INLINE V Log(D d, V x) {
   return hn::impl::Log<D, V, false>(d, x);
 }
 
-/// sin(2 pi t) and cos(2 pi t) for t in [0, 1], absolute error 3e-16.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void SinCosTurn(D d, V t, V& sine, V& cosine) {
-  const hn::RebindToSigned<D> di;
-  const V shift = hn::Set(d, 0x1.8p52);
-  const V shifted = hn::MulAdd(t, hn::Set(d, 4.0), shift);
-  const V quarter = hn::Sub(shifted, shift);
-  const V r = hn::NegMulAdd(quarter, hn::Set(d, 0.25), t);  // in [-1/8, 1/8], exact
-  const V y = hn::Mul(r, r);
-
-  V s = hn::Set(d, 3.7808689593022957);
-  HWY_UNROLL(6)
-  for (const double c : {-15.093804209987114, 42.058685020160894, -76.70585970427454,
-                         81.60524927594804, -41.341702240399634, 6.283185307179586}) {
-    s = hn::MulAdd(s, y, hn::Set(d, c));
-  }
-  s = hn::Mul(s, r);
-  V c = hn::Set(d, -1.6968494702918826);
-  HWY_UNROLL(7)
-  for (const double a : {7.903091687751697, -26.426250908622137, 60.244641328867296,
-                         -85.45681720652271, 64.93939402266795, -19.739208802178716, 1.0}) {
-    c = hn::MulAdd(c, y, hn::Set(d, a));
-  }
-
-  // Quarter q = 0..4: (sin, cos) = (s, c), (c, -s), (-s, -c), (-c, s), (s, c).
-  const auto q = hn::BitCast(di, shifted);
-  const auto one = hn::Set(di, 1), two = hn::Set(di, 2);
-  const auto odd = hn::RebindMask(d, hn::Eq(hn::And(q, one), one));
-  const V sine_sign = hn::BitCast(d, hn::ShiftLeft<62>(hn::And(q, two)));
-  const V cosine_sign = hn::BitCast(d, hn::ShiftLeft<62>(hn::And(hn::Add(q, one), two)));
-  sine = hn::Xor(hn::IfThenElse(odd, c, s), sine_sign);
-  cosine = hn::Xor(hn::IfThenElse(odd, s, c), cosine_sign);
-}
-
 /// P(x) / Q(x) for polynomials given from the highest coefficient down.
 template <class D, class V = hn::Vec<D>, std::size_t N>
 HWY_INLINE V Rational(D d, V x, const double (&P)[N], const double (&Q)[N]) {

@@ -31,16 +31,6 @@ void ExpPairAll(const double* x, std::size_t count, double* rise, double* fall) 
   }
 }
 
-void SinCosAll(const double* x, std::size_t count, double* sine, double* cosine) {
-  const hn::CappedTag<double, 8> d;
-  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
-    hn::Vec<decltype(d)> s, c;
-    simd::SinCosTurn(d, hn::LoadU(d, x + i), s, c);
-    hn::StoreU(s, d, sine + i);
-    hn::StoreU(c, d, cosine + i);
-  }
-}
-
 void NormalQuantileAll(const double* u, std::size_t count, double* out) {
   const hn::CappedTag<double, 8> d;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
@@ -67,7 +57,6 @@ HWY_AFTER_NAMESPACE();
 namespace headflow {
 HWY_EXPORT(ExpAll);
 HWY_EXPORT(ExpPairAll);
-HWY_EXPORT(SinCosAll);
 HWY_EXPORT(NormalQuantileAll);
 
 namespace {
@@ -116,19 +105,6 @@ TEST(SimdMath, ExpOfVeryNegativeIsZero) {
   testing::for_each_target([&](std::int64_t) {
     HWY_DYNAMIC_DISPATCH(ExpAll)(x.data(), x.size(), y.data());
     for (const double value : y) EXPECT_EQ(value, 0.0);
-  });
-}
-
-TEST(SimdMath, SinCosTurnIsAccurate) {
-  std::vector<double> x(8000), s(x.size()), c(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i) / 7999.0;
-  testing::for_each_target([&](std::int64_t) {
-    HWY_DYNAMIC_DISPATCH(SinCosAll)(x.data(), x.size(), s.data(), c.data());
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const long double angle = 2.0L * std::numbers::pi_v<long double> * x[i];
-      ASSERT_NEAR(s[i], static_cast<double>(std::sin(angle)), 3.5e-16) << x[i];
-      ASSERT_NEAR(c[i], static_cast<double>(std::cos(angle)), 3.5e-16) << x[i];
-    }
   });
 }
 

@@ -40,23 +40,25 @@ struct Out {
 constexpr std::size_t entry(int i, int j, int columns) { return at(i) * at(columns) + at(j); }
 constexpr std::size_t lower(int i, int j) { return triangle(i) + at(j); }
 
-/// Bit i is set if lane i accepts its proposal.
+/// Bit i is set if lane i accepts its proposal a v, v = (1 + y)^3, y = x / (9 a)^(1/2) for a normal
+/// number x and a = dof / 2 - 1/3: if log u < f, f = x^2 / 2 + a (1 - v + log v). For |y| < 1/4
+/// f > -a y^4 (f = -3/4 a y^4 (1 - 4/5 y + 2/3 y^2 - ...)), and log u < u - 1: nearly always
+/// that much decides.
 int Chi(double dof, const double* normal, const double* uniform, double* out) {
   const double shape = dof / 2 - 1.0 / 3;
+  const V a = hn::Set(d, shape), one = hn::Set(d, 1.0);
   int accepted = 0;
   for (int off = 0; off < kLanes; off += kStep) {
     const V x = hn::Load(d, normal + off), u = hn::Load(d, uniform + off);
-    const V t = hn::MulAdd(hn::Set(d, 1 / std::sqrt(9 * shape)), x, hn::Set(d, 1.0));
-    const V v = hn::Mul(t, hn::Mul(t, t)), x2 = hn::Mul(x, x);
+    const V y = hn::Mul(hn::Set(d, 1 / std::sqrt(9 * shape)), x), t = hn::Add(y, one);
+    const V v = hn::Mul(t, hn::Mul(t, t)), y2 = hn::Mul(y, y);
     hn::Store(hn::Sqrt(hn::Mul(hn::Set(d, 2 * shape), hn::Max(v, hn::Zero(d)))), d, out + off);
-    // Marsaglia and Tsang's squeeze is inside of the region of acceptance for every shape >= 1.
-    auto good = hn::Lt(u, hn::NegMulAdd(hn::Set(d, 0.0331), hn::Mul(x2, x2), hn::Set(d, 1.0)));
-    good = hn::And(good, hn::Gt(v, hn::Zero(d)));
+    auto good = hn::And(hn::Lt(u, hn::NegMulAdd(a, hn::Mul(y2, y2), one)),
+                        hn::Lt(y2, hn::Set(d, 1.0 / 16)));
     if (!hn::AllTrue(d, good)) {
       const V log_v = simd::Log(d, hn::Max(v, hn::Set(d, 1e-300)));
       const V bound =
-          hn::MulAdd(hn::Set(d, 0.5), x2,
-                     hn::Mul(hn::Set(d, shape), hn::Add(hn::Sub(hn::Set(d, 1.0), v), log_v)));
+          hn::MulAdd(hn::Set(d, 0.5), hn::Mul(x, x), hn::Mul(a, hn::Add(hn::Sub(one, v), log_v)));
       good = hn::And(hn::Gt(v, hn::Zero(d)), hn::Lt(simd::Log(d, u), bound));
     }
     std::uint8_t bits[8] = {};
