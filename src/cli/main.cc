@@ -89,6 +89,12 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
     flag->option = app.add_option(flag_in(all, *key), flag->text, help_of(*key))
                        ->type_name(kValueTypes[static_cast<int>(key->kind)])
                        ->group("[" + key->section + "]");
+    if (key->kind == ValueKind::names) {
+      flag->option->join(',');                      // what is given in several flags,
+      if (!command.takes_file && !command.names) {  // or in several words where only they may stand
+        flag->option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();
+      }
+    }
     flags.push_back(std::move(flag));
   }
   if (command.prints_json)

@@ -1,15 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <memory>
-#include <mutex>
-#include <thread>
 
 #include "cli/command.h"
 #include "cli/watch.h"
@@ -21,132 +13,98 @@
 namespace headflow::cli {
 namespace {
 
-/// How close a row is to failing: 1 is the limit.
-double strain(const Row& row) {
-  const double reach = kErrors * row.error, off = row.measured - row.predicted.value;
-  switch (row.predicted.relation) {
-    case Relation::equals: return std::abs(off) / std::max(row.slack + reach, 1e-300);
-    case Relation::at_most: return (row.measured + reach) / std::max(row.predicted.value, 1e-300);
-    case Relation::at_least: return reach / std::max(off, 1e-300);
-  }
-  return 0;
-}
+/// One row of a result.
+struct Shown {
+  const Dataset& result;
+  std::size_t row;
 
-std::string number(double x) {
+  double number(const char* name) const { return result[name].values[row]; }
+  const std::string& text(const char* name) const { return result[name].texts[row]; }
+  bool rejects_wrong() const { return number("rejects_wrong") != 0; }
+  bool as_expected() const { return text("verdict") == text("expected") && rejects_wrong(); }
+  bool same_statement(const Shown& other) const {
+    return text("id") == other.text("id") && text("statement") == other.text("statement");
+  }
+  bool equality() const { return text("relation") == to_string(Relation::equals); }
+
+  /// How close it is to failing: 1 is the limit.
+  double strain() const {
+    const double reach = kErrors * number("error"), predicted = number("predicted");
+    const double off = number("measured") - predicted;
+    if (equality()) return std::abs(off) / std::max(number("slack") + reach, 1e-300);
+    return text("relation") == to_string(Relation::at_most)
+               ? (number("measured") + reach) / std::max(predicted, 1e-300)
+               : reach / std::max(off, 1e-300);
+  }
+};
+
+std::string number_text(double x) {
   return x != 0 && (std::abs(x) < 1e-3 || std::abs(x) >= 1e5) ? fmt::format("{:.3e}", x)
                                                               : fmt::format("{:.6g}", x);
 }
 
 /// Rows of one statement as one entry: that which comes closest to failing.
-void print_statement(const std::vector<const Row*>& rows) {
-  const Row& worst = **std::max_element(rows.begin(), rows.end(), [](const Row* a, const Row* b) {
-    return std::pair(!a->as_expected(), strain(*a)) < std::pair(!b->as_expected(), strain(*b));
-  });
+void print_statement(const std::vector<Shown>& rows) {
+  const Shown& worst = *std::ranges::max_element(
+      rows, {}, [](const Shown& row) { return std::pair(!row.as_expected(), row.strain()); });
   std::string predicted =
-      fmt::format("{} {}", to_string(worst.predicted.relation), number(worst.predicted.value));
-  if (worst.printed) {
-    predicted += fmt::format(" (printed {} {})", to_string(worst.printed->relation),
-                             number(worst.printed->value));
+      fmt::format("{} {}", worst.text("relation"), number_text(worst.number("predicted")));
+  if (!worst.text("printed_relation").empty()) {
+    predicted += fmt::format(" (printed {} {})", worst.text("printed_relation"),
+                             number_text(worst.number("printed")));
   }
-  if (worst.slack > worst.error && worst.predicted.relation == Relation::equals) {
-    predicted += fmt::format(", slack {:.2g}", worst.slack);
+  if (worst.number("slack") > worst.number("error") && worst.equality()) {
+    predicted += fmt::format(", slack {:.2g}", worst.number("slack"));
   }
-  fmt::print("{:<30} {:<18} {} +- {:.1e}, predicted {}{}\n", worst.id, to_string(worst.verdict()),
-             number(worst.measured), worst.error, predicted,
+  fmt::print("{:<30} {:<18} {} +- {:.1e}, predicted {}{}\n", worst.text("id"),
+             worst.text("verdict"), number_text(worst.number("measured")), worst.number("error"),
+             predicted,
              worst.as_expected()     ? ""
              : worst.rejects_wrong() ? "  NOT AS EXPECTED"
                                      : "  NOT AS EXPECTED: too uncertain to reject a wrong value");
-  fmt::print("  {}\n  {}{}\n", worst.statement, worst.setting,
+  fmt::print("  {}\n  {}{}\n", worst.text("statement"), worst.text("setting"),
              rows.size() > 1 ? fmt::format(" (the worst of {} settings)", rows.size()) : "");
 }
 
-/// What the computing threads and the waiting one share.
-struct Statements {
-  Statements(std::size_t count, bool quiet)
-      : rows(count), watch(std::make_shared<Watch>("verify", quiet)) {}
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::vector<Row>> rows;  ///< of each claim that is measured
-  bool finished = false;
-  std::exception_ptr failed;
-  std::shared_ptr<Watch> watch;
-};
-
-/// Statements take up to a minute, but Ctrl-C must not: they are measured in another thread, which
-/// an interrupt leaves behind.
-std::vector<Row> measured_rows(std::vector<Claim> claims, int threads, bool quiet) {
-  const auto shared = std::make_shared<Statements>(claims.size(), quiet);
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    claims[i].measure = [shared, i, measure = claims[i].measure] {
-      std::vector<Row> rows = measure();
-      const std::lock_guard<std::mutex> lock(shared->mutex);
-      return shared->rows[i] = std::move(rows);
-    };
-  }
-  std::thread([shared, claims, threads] {
-    try {
-      verify(claims, {thread_executor(threads), shared->watch});
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(shared->mutex);
-      shared->failed = std::current_exception();
+void print_statements(const Dataset& result) {
+  const std::size_t rows = result["measured"].values.size();
+  // Settings of one statement together, in order of appearance.
+  std::vector<std::vector<Shown>> statements;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Shown row{result, i};
+    const auto same = std::ranges::find_if(
+        statements, [&](const auto& rows_of) { return rows_of[0].same_statement(row); });
+    if (same != statements.end()) {
+      same->push_back(row);
+    } else {
+      statements.push_back({row});
     }
-    const std::lock_guard<std::mutex> lock(shared->mutex);
-    shared->finished = true;
-    shared->changed.notify_one();
-  }).detach();
-  std::unique_lock<std::mutex> lock(shared->mutex);
-  while (!shared->finished && !interrupted()) {
-    shared->changed.wait_for(lock, std::chrono::milliseconds(100));
   }
-  if (shared->failed) std::rethrow_exception(shared->failed);
-  shared->watch->finish();
-  std::vector<Row> out;
-  for (const std::vector<Row>& some : shared->rows) out.insert(out.end(), some.begin(), some.end());
-  return out;
+  for (const auto& rows_of : statements) print_statement(rows_of);
+  const std::int64_t unexpected = result.count("not_as_expected");
+  fmt::print("\n{} rows: {} hold, {} hold as corrected, {} fail; {}\n", rows, result.count("holds"),
+             result.count("holds_as_corrected"), result.count("fails"),
+             unexpected == 0 ? "all as expected" : fmt::format("{} NOT AS EXPECTED", unexpected));
 }
 
 int run_verify(Invocation& call) {
-  const std::vector<Claim> claims =
-      select_claims(paper_claims(call.config.verify.effort), call.only);
-  if (!call.config.result.output.empty()) check_writable(call.config.result.output);
+  const std::string& output = call.config.result.output;
+  if (!output.empty()) check_writable(output);
   catch_interrupts();
-  const auto begin = std::chrono::steady_clock::now();
-  const std::vector<Row> rows = measured_rows(claims, call.config.program.threads, call.quiet);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  Dataset result = statements_dataset(rows, call.config.verify.effort, seconds);
-  result.provenance.configuration = config_text(call.config, {"verify"});
+  Dataset result = compute_verify(call.config, Watched(call, "verify"));
   result.provenance.command = call.command_line;
-  const std::int64_t unexpected = result.count("not_as_expected");
-  if (!call.config.result.output.empty() && !interrupted()) {
-    write_atomically(call.config.result.output, json_text(result) + '\n');
-  }
+  const bool whole = result.text("outcome") == to_string(VerifyOutcome::finished);
+  if (!output.empty() && whole) write_atomically(output, json_text(result) + '\n');
   if (call.json) {
     fmt::print("{}\n", json_text(result));
   } else {
-    // Settings of one statement together, in order of appearance.
-    std::vector<std::vector<const Row*>> statements;
-    for (const Row& row : rows) {
-      const auto same = std::ranges::find_if(statements, [&](const auto& rows_of) {
-        return rows_of[0]->id == row.id && rows_of[0]->statement == row.statement;
-      });
-      if (same != statements.end()) {
-        same->push_back(&row);
-      } else {
-        statements.push_back({&row});
-      }
-    }
-    for (const auto& rows_of : statements) print_statement(rows_of);
-    fmt::print("\n{} rows: {} hold, {} hold as corrected, {} fail; {}\n", rows.size(),
-               result.count("holds"), result.count("holds_as_corrected"), result.count("fails"),
-               unexpected == 0 ? "all as expected" : fmt::format("{} NOT AS EXPECTED", unexpected));
+    print_statements(result);
   }
-  if (interrupted()) {
+  if (!whole) {
     fmt::print(stderr, "interrupted: these are the statements measured so far\n");
-    std::fflush(stdout);
-    std::_Exit(kInterrupted);  // threads may still be computing
+    return kInterrupted;
   }
-  return unexpected == 0 ? kSuccess : kNotAsExpected;
+  return result.count("not_as_expected") == 0 ? kSuccess : kNotAsExpected;
 }
 
 }  // namespace
@@ -171,7 +129,7 @@ const Command& verify_command() {
       "  headflow verify --only 'Lemma A.4' --json\n",
       {"verify", "result.output", "program"},
       false,
-      "Only these statements, as in --only III.4,A.1 or --only 'Erratum 4'",
+      nullptr,
       run_verify};
   return command;
 }

@@ -23,6 +23,10 @@ struct Context {
   static Context until(std::function<bool()> condition) {
     return {serial_executor(), std::make_shared<StopWhen>(std::move(condition))};
   }
+  /// The same, until a condition holds.
+  Context or_when(std::function<bool()> condition) const {
+    return watched_by(std::make_shared<StopWhen>(std::move(condition), observer));
+  }
   /// The same observer on one thread: for work that is a block of other work.
   Context serial() const { return {serial_executor(), observer}; }
   /// The same, for a part of the work that has a name.

@@ -42,14 +42,29 @@ class Observer {
   virtual void warn(std::string_view text) { note(text); }
 };
 
-/// Stops at the end of a step when a condition holds.
+/// Stops at the end of a step when a condition holds, or when another observer wants to, who is
+/// told of everything.
 class StopWhen final : public Observer {
  public:
-  explicit StopWhen(std::function<bool()> condition) : condition_(std::move(condition)) {}
-  Wish wish() const override { return condition_() ? Wish::stop : Wish::go_on; }
+  explicit StopWhen(std::function<bool()> condition, std::shared_ptr<Observer> told = nullptr)
+      : condition_(std::move(condition)), told_(std::move(told)) {}
+  Wish wish() const override {
+    const Wish other = told_ ? told_->wish() : Wish::go_on;
+    return other == Wish::go_on && condition_() ? Wish::stop : other;
+  }
+  void status(const Status& now) override {
+    if (told_) told_->status(now);
+  }
+  void note(std::string_view text) override {
+    if (told_) told_->note(text);
+  }
+  void warn(std::string_view text) override {
+    if (told_) told_->warn(text);
+  }
 
  private:
   std::function<bool()> condition_;
+  std::shared_ptr<Observer> told_;
 };
 
 /// Says which part of a computation it is whose steps another observer is told of.

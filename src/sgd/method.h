@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/workers.h"
 #include "sgd/state.h"
 
@@ -45,9 +46,10 @@ class SgdMethod {
   /// the same bits whatever the number of threads, and after a restart. The observer is asked every
   /// few samples whether to go on; false if not: the state is then that before the step.
   virtual bool try_step(std::int64_t step, const Context& context, BatchLoss& loss) = 0;
-  BatchLoss step(std::int64_t step) {
+  /// Throws Interrupted if it is told to stop.
+  BatchLoss step(std::int64_t step, const Context& context = {}) {
     BatchLoss loss;
-    try_step(step, {}, loss);
+    if (!try_step(step, context, loss)) throw Interrupted();
     return loss;
   }
   virtual SgdState state() const = 0;

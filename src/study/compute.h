@@ -51,7 +51,9 @@ Dataset compute_fixed_point(const Config& config, const Context& context = {});
 /// The distinct ends of training from minima.starts starts; fewer if stopped.
 Dataset compute_minima(const Config& config, const Context& context = {});
 
-/// Measured statements, one row each.
-Dataset statements_dataset(const std::vector<Row>& rows, Effort effort, double seconds);
+/// The statements of the paper that [verify] names, measured, one row each; fewer if stopped.
+Dataset compute_verify(const Config& config, const Context& context = {});
+/// The same of statements that were measured already, of any claims; without provenance.
+Dataset statements_dataset(const Measurements& measured, Effort effort, double seconds);
 
 }  // namespace headflow

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
+#include "core/error.h"
 #include "study/compute.h"
+#include "study/keys.h"
 
 namespace headflow {
 namespace {
@@ -27,7 +30,23 @@ std::int64_t number_of(const std::vector<Row>& rows, Verdict verdict) {
 
 }  // namespace
 
-Dataset statements_dataset(const std::vector<Row>& rows, Effort effort, double seconds) {
+Dataset compute_verify(const Config& config, const Context& context) {
+  const auto& [effort, only] = config.verify;
+  if (only && only->empty()) {
+    throw OptionError("verify.only", "[]", "must name a statement; leave it out for all of them");
+  }
+  const std::vector<Claim> claims =
+      select_claims(paper_claims(effort), only.value_or(std::vector<std::string>{}));
+  const auto begin = std::chrono::steady_clock::now();
+  const Measurements measured = verify(claims, context);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  Dataset out = statements_dataset(measured, effort, taken.count());
+  out.provenance.configuration = config_text(config, {"verify"});
+  return out;
+}
+
+Dataset statements_dataset(const Measurements& measured, Effort effort, double seconds) {
+  const std::vector<Row>& rows = measured.rows;
   Dataset out{"headflow-verify", "headflow: statements of the paper, measured", {}, {}, {}};
   out.tables = {{"row", "rows"}};
   const Dimensions row = {{"row", rows.size()}};
@@ -66,6 +85,7 @@ Dataset statements_dataset(const std::vector<Row>& rows, Effort effort, double s
   out.set("not_as_expected",
           std::int64_t{std::ranges::count_if(rows, [](const Row& r) { return !r.as_expected(); })});
   out.set("effort", std::string(to_string(effort)));
+  out.set("outcome", std::string(to_string(measured.outcome)));
   out.set("seconds", seconds);
   return out;
 }

@@ -78,8 +78,10 @@ struct MinimaTable {
   int starts = 200;
 };
 
+/// The [verify] table: what is measured, and with how much work.
 struct VerifyOptions {
   Effort effort = Effort::full;
+  std::optional<std::vector<std::string>> only = {};  ///< words of statements; none: all of them
 };
 
 /// The [program] table: nothing of it changes a number.

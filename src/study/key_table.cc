@@ -380,6 +380,9 @@ void add_others(Table& t) {
         "flow.time)");
   t.add("verify", "effort", HEADFLOW_FIELD(verify, effort),
         "quick (fewer runs, samples and starts) or full: the same statements");
+  t.add(
+      "verify", "only", HEADFLOW_FIELD(verify, only),
+      "only these statements, separated by commas, as in III.4,A.1 or 'Erratum 4' (default: all)");
   t.add("program", "memory", HEADFLOW_FIELD(run, memory),
         "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
   t.add("program", "threads", HEADFLOW_FIELD(program, threads),

@@ -59,7 +59,7 @@ class PlainLikelihood {
   std::vector<Part> parts_;
 };
 
-std::vector<Row> bayes_estimator(Effort effort) {
+std::vector<Row> bayes_estimator(Effort effort, const Context& context) {
   std::vector<Row> rows;
   constexpr int D = 40, L = 5, F = 2;
   for (const char* prior : {"flipping", "gaussian"}) {
@@ -75,6 +75,7 @@ std::vector<Row> bayes_estimator(Effort effort) {
     double worst = 0, sum = 0, square = 0;
     const int sequences = by(effort, 20'000, 40'000);
     for (int i = 0; i < sequences; ++i) {
+      context.check();
       Matrix X = normals(stream, L, D);
       Vector theta(F), z(F);
       for (double& x : z) x = stream.normal();
@@ -95,7 +96,7 @@ std::vector<Row> bayes_estimator(Effort effort) {
     row.smallest_wrong = 1e-6;
     rows.push_back(row);
     row.statement = "its risk: mean over sequences, against one integral";
-    const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-9});
+    const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-9}, context);
     row.predicted = {risk.risk};
     row.measured = sum / n;
     row.error = std::sqrt((square / n - sum * sum / n / n) / (n - 1));
@@ -119,7 +120,7 @@ Point at_the_atoms(const Problem& problem, bool printed_bias) {
 }
 
 // Proposition IV.2, and erratum 1: the bias that is printed is not that of the Bayes estimator.
-std::vector<Row> bayes_attained() {
+std::vector<Row> bayes_attained(const Context& context) {
   std::vector<Row> rows;
   Matrix points(3, 2);
   points << 1.5, 0.5, -1, 1, 0.3, -0.8;
@@ -128,8 +129,8 @@ std::vector<Row> bayes_attained() {
     options.prior_parameters["points"] = points;
     options.prior_parameters["weights"] = row_of({0.5, 0.3, 0.2});
     const Problem problem(options);
-    const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-10});
-    const auto engine = quadrature(problem, 1e-9);
+    const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-10}, context);
+    const auto engine = quadrature(problem, 1e-9, context);
     Evaluation corrected, printed;
     engine->evaluate(at_the_atoms(problem, false), {}, corrected);
     engine->adapt(at_the_atoms(problem, true));
@@ -157,7 +158,8 @@ std::vector<Row> bayes_attained() {
 }  // namespace
 
 std::vector<Claim> bayes_claims(Effort effort) {
-  return {{"Prop. IV.1", "the Bayes estimator", 1, [effort] { return bayes_estimator(effort); }},
+  return {{"Prop. IV.1", "the Bayes estimator", 1,
+           [effort](const Context& context) { return bayes_estimator(effort, context); }},
           {"Prop. IV.2 (erratum 1)", "B-softmax is the Bayes estimator", 1, bayes_attained}};
 }
 

@@ -32,6 +32,18 @@ std::vector<std::string> words(const std::string& text) {
   return out;
 }
 
+/// Of a claim there is nothing to tell but that it is measured. It has no steps after which to
+/// stop: whatever the wish, it ends from within, and what it gives then is not to be trusted.
+class OfClaim final : public Observer {
+ public:
+  explicit OfClaim(const Context& outer) : latch_(outer) {}
+  Wish wish() const override { return latch_.goes_on() ? Wish::go_on : Wish::stop_now; }
+  bool stopped() const { return latch_.stopped(); }
+
+ private:
+  mutable StopLatch latch_;
+};
+
 }  // namespace
 
 bool agrees(const Prediction& prediction, const Row& row) {
@@ -93,7 +105,8 @@ std::vector<Claim> select_claims(const std::vector<Claim>& claims,
         last = claim.id;
         ids += "\n  " + last;
       }
-      throw Error(fmt::format("there is no statement {}; there are:{}", text, ids));
+      throw OptionError("verify.only", in_quotes(text),
+                        fmt::format("is no statement; there are:{}", ids));
     }
   }
   std::vector<Claim> out;
@@ -103,7 +116,7 @@ std::vector<Claim> select_claims(const std::vector<Claim>& claims,
   return out;
 }
 
-std::vector<Row> verify(const std::vector<Claim>& claims, const Context& context) {
+Measurements verify(const std::vector<Claim>& claims, const Context& context) {
   std::vector<std::size_t> order(claims.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -123,8 +136,19 @@ std::vector<Row> verify(const std::vector<Claim>& claims, const Context& context
       const std::size_t i = next++;
       if (i >= order.size()) return;
       const Claim& claim = claims[order[i]];
-      rows[order[i]] = claim.measure();
+      const auto watched = std::make_shared<OfClaim>(context);
+      std::vector<Row> found;
+      try {
+        found = claim.measure({serial_executor(), watched});
+      } catch (const Interrupted&) {
+        if (!watched->stopped()) throw;
+      }
+      if (watched->stopped()) {
+        stop = true;
+        return;
+      }
       const std::lock_guard<std::mutex> lock(mutex);
+      rows[order[i]] = std::move(found);
       done += claim.cost;
       ++count;
       context.status({.fraction = done / total,
@@ -135,8 +159,11 @@ std::vector<Row> verify(const std::vector<Claim>& claims, const Context& context
       if (!context.goes_on()) stop = true;
     }
   });
-  std::vector<Row> out;
-  for (std::vector<Row>& some : rows) std::move(some.begin(), some.end(), std::back_inserter(out));
+  Measurements out;
+  if (count < claims.size()) out.outcome = VerifyOutcome::interrupted;
+  for (std::vector<Row>& some : rows) {
+    std::move(some.begin(), some.end(), std::back_inserter(out.rows));
+  }
   return out;
 }
 

@@ -65,7 +65,8 @@ struct Claim {
   std::string id;       ///< common to its rows, or the beginning of their ids
   std::string summary;  ///< for progress
   double cost = 1;      ///< about, in seconds of one core: for the order and the progress
-  std::function<std::vector<Row>()> measure;
+  /// On one core. Throws Interrupted if it is told to stop, as half a measurement is none.
+  std::function<std::vector<Row>(const Context&)> measure;
   std::string also = {};  ///< more words to find it by
 };
 
@@ -89,13 +90,23 @@ std::vector<Claim> errata_claims(Effort effort);          // misprints
 std::vector<Claim> extension_claims(Effort effort);       // beyond what is assumed
 
 /// Claims whose id (and `also`) has all words of one of `wanted`, in any case: "III.4", "lemma
-/// III.1". Empty `wanted`: all. Throws Error naming the ids there are if one finds nothing.
+/// III.1". Empty `wanted`: all. Throws OptionError naming the ids there are if one finds nothing.
 std::vector<Claim> select_claims(const std::vector<Claim>& claims,
                                  const std::vector<std::string>& wanted);
 
-/// Measures claims, the costly ones first; rows in the order of claims, the same bits for any
-/// number of threads. The observer is told the share of the work that is done and the last claim
-/// finished; if it wants to stop, rows measured so far are returned.
-std::vector<Row> verify(const std::vector<Claim>& claims, const Context& context = {});
+enum class VerifyOutcome { finished, interrupted };
+template <>
+inline constexpr Named<VerifyOutcome> kNames<VerifyOutcome>[] = {
+    {VerifyOutcome::finished, "finished"}, {VerifyOutcome::interrupted, "interrupted"}};
+
+struct Measurements {
+  VerifyOutcome outcome = VerifyOutcome::finished;
+  std::vector<Row> rows;  ///< in the order of claims
+};
+
+/// Measures claims, the costly ones first; the same bits for any number of threads. The observer is
+/// told the share of the work that is done and the last claim measured. If it wants to stop, claims
+/// are stopped from within and leave no row; those of claims measured before are returned.
+Measurements verify(const std::vector<Claim>& claims, const Context& context = {});
 
 }  // namespace headflow

@@ -103,7 +103,7 @@ TEST(Verify, Efforts) {
 TEST(Verify, WrongPredictionsFail) {
   const std::vector<Claim> some = select_claims(
       all_claims(), {"Lemma A.4", "Lemma III.1 softmax", "Erratum 3", "Extension 1", "Remark 2"});
-  const std::vector<Row> rows = verify(some, Context::threads(2));
+  const std::vector<Row> rows = verify(some, Context::threads(2)).rows;
   ASSERT_GT(rows.size(), 60u);
   for (Row row : rows) {
     const auto where = row.id + ": " + row.statement + "; " + row.setting;
@@ -114,9 +114,78 @@ TEST(Verify, WrongPredictionsFail) {
     row.predicted.value = *row.smallest_wrong;
     EXPECT_EQ(row.verdict(), Verdict::fails) << where;
   }
-  const std::vector<Row> again = verify(some);
+  const std::vector<Row> again = verify(some).rows;
   ASSERT_EQ(rows.size(), again.size());
   for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].measured, again[i].measured);
+}
+
+/// A claim of one row, after `body`.
+Claim claim_of(const char* id, double cost, const std::function<void(const Context&)>& body) {
+  return {id, "", cost, [=](const Context& context) {
+            body(context);
+            return std::vector<Row>{{id}};
+          }};
+}
+
+// Even if the wish is to stop at the end of a step: a claim has none.
+TEST(Verify, AStoppedClaimLeavesNoRow) {
+  bool begun = false;
+  const auto nothing = [](const Context&) {};
+  const auto for_ever = [&](const Context& context) {
+    for (begun = true;;) context.check();
+  };
+  const auto short_of_its_end = [&](const Context& context) {
+    for (begun = true; context.goes_on();) {
+    }
+  };
+  for (const std::function<void(const Context&)>& stopped :
+       {std::function<void(const Context&)>(for_ever),
+        std::function<void(const Context&)>(short_of_its_end)}) {
+    begun = false;
+    const std::vector<Claim> claims = {claim_of("not begun", 1, nothing),
+                                       claim_of("stopped", 2, stopped),
+                                       claim_of("finished", 3, nothing)};
+    const Measurements found = verify(claims, Context::until([&] { return begun; }));
+    EXPECT_EQ(found.outcome, VerifyOutcome::interrupted);
+    ASSERT_EQ(found.rows.size(), 1u);
+    EXPECT_EQ(found.rows[0].id, "finished");
+  }
+  const Measurements whole =
+      verify({claim_of("finished", 1, nothing)}, Context::until([] { return false; }));
+  EXPECT_EQ(whole.outcome, VerifyOutcome::finished);
+  EXPECT_EQ(whole.rows.size(), 1u);
+  // What nobody asked for is an error of the claim.
+  EXPECT_THROW(verify({claim_of("ends itself", 1, [](const Context&) { throw Interrupted(); })}),
+               Interrupted);
+}
+
+TEST(Verify, OnlyWholeClaimsAreToldOf) {
+  class Told final : public Observer {
+   public:
+    void status(const Status& now) override { what.emplace_back(now.what); }
+    void note(std::string_view text) override { what.emplace_back(text); }
+    std::vector<std::string> what;
+  };
+  const auto told = std::make_shared<Told>();
+  verify({claim_of("first", 2,
+                   [](const Context& context) {
+                     EXPECT_EQ(context.executor->workers(), 1);
+                     context.status({.what = "a step of it"});
+                     context.note("a remark");
+                   })},
+         {thread_executor(2), told});
+  EXPECT_EQ(told->what, std::vector<std::string>{"first"});
+}
+
+// A measurement that takes long is stopped wherever it is.
+TEST(Verify, StatementsAreStoppedFromWithin) {
+  for (const char* id : {"III.2", "III.4", "A.1", "Claim order", "Spare heads"}) {
+    int asked = 0;
+    const Measurements found =
+        verify(select_claims(all_claims(), {id}), Context::until([&] { return ++asked > 50; }));
+    EXPECT_EQ(found.outcome, VerifyOutcome::interrupted) << id;
+    EXPECT_TRUE(found.rows.empty()) << id;
+  }
 }
 
 // Lines through points with errors: y = 2 x with errors that are right, and with scatter that they

@@ -31,13 +31,13 @@ Row corrected(const char* id, const std::string& statement, const std::string& w
 }
 
 // grad_R E = 2 S R with S symmetric, which is not symmetric itself.
-std::vector<Row> symmetric_r() {
+std::vector<Row> symmetric_r(const Context& context) {
   const ProblemOptions options = setting("softmax", "flipping", 4, 2, 2, {2, 2});
   const Problem problem(options);
   Point point = at_rest(problem);
   point.m << 0.6, 0.4, 0.5, -0.3;
   point.R << 1.0, 0.3, 0.3, 0.6;
-  const auto engine = quadrature(problem, 1e-8);
+  const auto engine = quadrature(problem, 1e-8, context);
   Evaluation e;
   engine->evaluate(point, {.gradient_error = true}, e);
   const double error = e.grad_error.R.maxCoeff();
@@ -60,11 +60,11 @@ std::vector<Row> symmetric_r() {
   return rows;
 }
 
-std::vector<Row> constants() {
+std::vector<Row> constants(const Context& context) {
   const ProblemOptions options = setting("softmax", "gaussian", 5, 2, 2, {3, 1});
   const Problem problem(options);
   const OriginConstants c = origin_constants(problem, origin(problem));
-  const SecondDerivativesAt at(options, {});
+  const SecondDerivativesAt at(options, {}, context);
   const Measured across = at([](const Matrix& M) { return (M(0, 2) - M(1, 3)) / (3 - 1) / 2; });
   const Measured own = at([](const Matrix& M) { return (M(1, 1) - M(1, 3)) / 2; });
   const std::string where = text(options);
@@ -79,10 +79,10 @@ std::vector<Row> constants() {
 
 // (69) has quadratic forms c~ (m, m); the second derivative of such a form is twice it, and (70)
 // takes it once.
-std::vector<Row> second_derivative_of_a_form() {
+std::vector<Row> second_derivative_of_a_form(const Context& context) {
   const ProblemOptions options = setting("softmax", "gaussian", 5, 4, 2, {3, 1});
   const Problem problem(options);
-  const auto engine = quadrature(problem, 1e-12);
+  const auto engine = quadrature(problem, 1e-12, context);
   Vector u(4), a(4);
   u << 1, 0.2, -0.5, -0.7;
   a << 0.5, -0.9, 0.6, -0.2;
@@ -110,7 +110,7 @@ std::vector<Row> second_derivative_of_a_form() {
 }
 
 // (33) is the derivative with respect to one b_h. In the common b~ it is the sum over heads.
-std::vector<Row> common_bias() {
+std::vector<Row> common_bias(const Context& context) {
   constexpr int L = 5, H = 4;
   constexpr double b = 0.5, v = 0.8;
   const ProblemOptions options = setting("softmax-1", "flipping", L, H, 2, {2, 2});
@@ -120,7 +120,7 @@ std::vector<Row> common_bias() {
     set_block(point, "b", bias);
     set_block(point, "v", v);
     Evaluation e;
-    quadrature(problem, 1e-12)->evaluate(point, {}, e);
+    quadrature(problem, 1e-12, context)->evaluate(point, {}, e);
     return e.loss;
   };
   const auto slope = [&](double h) { return (at(b + h) - at(b - h)) / (2 * h); };
@@ -136,7 +136,7 @@ std::vector<Row> common_bias() {
 
 // Given m_h = x E theta, the score and w . chi* (w orthogonal to E theta) are independent given
 // theta, not over theta: if Cov theta couples w to the mean, the gradient leaves the mean.
-std::vector<Row> correlated_mean() {
+std::vector<Row> correlated_mean(const Context& context) {
   ProblemOptions options = setting("softmax", "gaussian", 5, 2, 2, {});
   Matrix covariance(2, 2);
   covariance << 1, 0.5, 0.5, 1;
@@ -144,7 +144,7 @@ std::vector<Row> correlated_mean() {
   options.prior_parameters["mean"] = row_of({1, 0});
   const Problem problem(options);
   const OriginConstants c = origin_constants(problem, origin(problem));
-  const SecondDerivativesAt at(options, {});
+  const SecondDerivativesAt at(options, {}, context);
   const Measured slope = at([](const Matrix& M) { return M(1, 0) + M(1, 2); });
   return {corrected("Erratum 5",
                     "A.2 needs E[w.theta | theta.E theta] = 0: d/dx of w.grad at m_h = x E theta",
@@ -152,9 +152,9 @@ std::vector<Row> correlated_mean() {
                     2 * (2 * (c.c2 + c.c4) - (c.c3 + c.c4)) * 0.5, 0, slope)};
 }
 
-std::vector<Row> two_tokens() {
+std::vector<Row> two_tokens(const Context& context) {
   const ProblemOptions options = setting("softmax", "gaussian", 2, 4, 2, {3, 1});
-  const auto engine = quadrature(Problem(options), 1e-11);
+  const auto engine = quadrature(Problem(options), 1e-11, context);
   Vector u(4);
   u << 1, 0.2, -0.5, -0.7;
   const MeasuredGrowth measured = measure_growth(*engine, u);
@@ -172,13 +172,14 @@ std::vector<Row> two_tokens() {
 }
 
 // E |y - y^|^2 of the Bayes estimator, over vectors in D dimensions, is D times a loss.
-std::vector<Row> risk_for_each_dimension() {
+std::vector<Row> risk_for_each_dimension(const Context& context) {
   constexpr int D = 400, L = 5, F = 2, kSequences = 2000;
   const ProblemOptions options = setting("softmax", "flipping", L, 2, F, {3, 2});
   const Problem problem(options);
   RandomStream stream({78, Purpose::verify, 0}, 0);
   std::vector<double> norms;
   for (int i = 0; i < kSequences; ++i) {
+    context.check();
     Matrix X(L, D);
     for (double& x : X.reshaped<Eigen::RowMajor>()) x = stream.normal();
     Vector theta(F), z(F);
@@ -189,7 +190,7 @@ std::vector<Row> risk_for_each_dimension() {
     norms.push_back((X.row(0).transpose() - X.transpose() * posterior).squaredNorm());
   }
   const Measured mean = mean_of(norms);
-  const double risk = bayes_risk(problem, {.tolerance = 1e-8}).risk;
+  const double risk = bayes_risk(problem, {.tolerance = 1e-8}, context).risk;
   Row row = corrected("Erratum 7", "the Bayes risk is E |y - y^|^2 / D; printed without 1/D",
                       fmt::format("{}; D = {}, {} sequences", text(options), D, kSequences), risk,
                       D * risk, {mean.value / D, mean.error / D});

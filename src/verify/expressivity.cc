@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "analysis/fixed_point.h"
 #include "theory/specialisation.h"
 #include "verify/claim.h"
+#include "verify/runs.h"
 #include "verify/setting.h"
 
 namespace headflow {
@@ -37,12 +37,12 @@ Point opposite_heads(const Problem& problem, double size, double b) {
 }
 
 /// Ends of training to a millionth of the loss, and no more.
-FixedPoint trained_from(const Problem& problem, const Point& start) {
+FixedPoint trained_from(const Problem& problem, const Point& start, const Context& context) {
   FixedPointOptions options;
   options.gradient = 1e-5;
   options.rtol = 1e-4;
   options.atol = 1e-6;
-  return find_fixed_point(problem, on_one_core(1e-5), start, options);
+  return end_from(problem, start, options, 1e-5, context);
 }
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
@@ -76,7 +76,7 @@ double expected_loss(double B, int points, double first_angle) {
   return missed + (kTokens - 1) * taken;
 }
 
-std::vector<Row> softmax_1_is_well_specified(bool circle, double B) {
+std::vector<Row> softmax_1_is_well_specified(bool circle, double B, const Context& context) {
   const int points = circle ? 60 : 2;
   const double first = circle ? M_PI / 60 : 0;
   const Problem problem(far_away("softmax-1", B, points, first));
@@ -88,7 +88,7 @@ std::vector<Row> softmax_1_is_well_specified(bool circle, double B) {
   options.engine = circle ? EngineName::qmc : far ? EngineName::mc : EngineName::factorised;
   if (circle) options.samples = 1 << 19;
   if (far) options.samples = 1 << 27;
-  const auto engine = make_engine(problem, options, {&point, false});
+  const auto engine = make_engine(problem, options, {&point, false}, context);
   Evaluation e;
   engine->evaluate(point, {}, e);
   Row row{"Prop. IV.3 softmax-1"};
@@ -134,7 +134,7 @@ Point plain_heads(const Problem& problem, double size) {
   return point;
 }
 
-std::vector<Row> softmax_is_not() {
+std::vector<Row> softmax_is_not(const Context& context) {
   std::vector<Row> rows;
   const double bound = softmax_bound(kTokens);
   const char* statement = "softmax: E >= L / (4 (L-1)) if theta and -theta are equally likely";
@@ -146,12 +146,12 @@ std::vector<Row> softmax_is_not() {
       row.error_kind = ErrorKind::refinement;
       const Point start = plain_heads(problem, trained ? 0.4 : B);
       if (trained) {
-        const FixedPoint end = trained_from(problem, start);
+        const FixedPoint end = trained_from(problem, start, context);
         row.measured = end.loss;
         row.error = end.loss_error;
       } else {
         Evaluation e;
-        quadrature(problem, 1e-9)->evaluate(start, {}, e);
+        quadrature(problem, 1e-9, context)->evaluate(start, {}, e);
         row.measured = e.loss;
         row.error = e.loss_error;
       }
@@ -164,7 +164,7 @@ std::vector<Row> softmax_is_not() {
   }
   Evaluation e;
   const Problem strong(far_away("softmax", 400, 2));
-  quadrature(strong, 1e-9)->evaluate(plain_heads(strong, 0.05), {}, e);
+  quadrature(strong, 1e-9, context)->evaluate(plain_heads(strong, 0.05), {}, e);
   Row row{"Prop. IV.3 softmax", "and no better bound is possible: E for small heads, large signal"};
   row.setting = "L 5, H 2, theta = +-400, m = +-0.05";
   row.predicted = {bound};
@@ -179,7 +179,7 @@ std::vector<Row> softmax_is_not() {
 
 // Three vectors at 120 degrees are in no half-space, and no theta comes with -theta. What holds
 // for every prior: E >= alpha^2 (L-1)/L, alpha = inf_m P(m . theta <= 0), here 1/3.
-std::vector<Row> three_vectors() {
+std::vector<Row> three_vectors(const Context& context) {
   std::vector<Row> rows;
   const double bound = (kTokens - 1.0) / kTokens / 9;
   for (const double B : {4.0, 12.0}) {
@@ -188,7 +188,7 @@ std::vector<Row> three_vectors() {
     Point start = at_rest(problem);
     start.m = 0.2 / B * options.prior_parameters.at("points");
     start.m(0, 1) += 0.01;
-    const FixedPoint end = trained_from(problem, start);
+    const FixedPoint end = trained_from(problem, start, context);
     Row row{"Erratum 7", "softmax, any prior: E >= alpha^2 (L-1)/L, alpha = inf_m P(m.theta <= 0)"};
     row.setting = fmt::format(
         "L 5, H 3, three theta of length {} at 120 degrees, alpha = 1/3; where training ends", B);
@@ -233,8 +233,9 @@ std::vector<Claim> expressivity_claims(Effort effort) {
     if (effort == Effort::quick) sizes = circle ? std::vector{9.0, 16.0} : std::vector{6.0, 9.0};
     for (const double B : sizes) {
       out.push_back({"Prop. IV.3 softmax-1", fmt::format("can, B = {}", B),
-                     circle || B > 10 ? 0.8 * B : 0.5,
-                     [=] { return softmax_1_is_well_specified(circle, B); }});
+                     circle || B > 10 ? 0.8 * B : 0.5, [=](const Context& context) {
+                       return softmax_1_is_well_specified(circle, B, context);
+                     }});
     }
   }
   return out;

@@ -21,13 +21,13 @@ Row extension(const char* id, const std::string& statement, const std::string& w
 }
 
 // Lemma A.5 assumes equal biases. B-softmax with unequal ones, pi = softmax(b).
-std::vector<Row> unequal_biases() {
+std::vector<Row> unequal_biases(const Context& context) {
   const ProblemOptions options = setting("b-softmax", "gaussian", 5, 3, 2, {3, 1});
   const double L = 5, C = 3;
   Vector b(3);
   b << 0.7, -0.3, 0.1;
   const Vector pi = b.array().exp() / b.array().exp().sum();
-  const SecondDerivativesAt at(options, b);
+  const SecondDerivativesAt at(options, b, context);
   const double both = (L - 1) / (L * L) + 3 * (L - 1) / (L * L * L) * C;
   const double own = 2 * pi[0] * pi[0] * both - 2 * (L - 1) / (L * L) * pi[0] * C;
   // The lemma's equal weights would give 1/H for pi.
@@ -41,20 +41,20 @@ std::vector<Row> unequal_biases() {
 
 // Lemma A.5 assumes m . E theta = 0; (48) and (49) are more general. Here theta_1 = sqrt(nu_1)
 // always, so that its variance is 0.
-std::vector<Row> with_a_mean() {
+std::vector<Row> with_a_mean(const Context& context) {
   std::vector<Row> rows;
   for (const char* activation : kActivations) {
     const ProblemOptions options = setting(activation, "flipping", 5, 2, 2, {3, 1});
     const Problem problem(options);
     const OriginConstants c = origin_constants(problem, origin(problem));
-    const SecondDerivativesAt at(options, {});
+    const SecondDerivativesAt at(options, {}, context);
     rows.push_back(extension(
         "Extension 2", "along the mean C is E[theta theta^T]: own - other of m_h1", text(options),
         -2 * (c.c3 + c.c4) * 3, 0, at([](const Matrix& M) { return M(0, 0) - M(0, 2); })));
     double slope[2];
     for (const int i : {0, 1}) {
       Evaluation e;
-      quadrature(problem, i == 0 ? 1e-11 : 1e-9)->evaluate(origin(problem), {}, e);
+      quadrature(problem, i == 0 ? 1e-11 : 1e-9, context)->evaluate(origin(problem), {}, e);
       slope[i] = e.grad.m(0, 0);
     }
     rows.push_back(extension(

@@ -15,14 +15,15 @@ namespace {
 constexpr double kTolerance = 1e-11;
 
 /// Largest difference to a Hessian with fewer nodes.
-double refinement(const Problem& problem, const Point& point, const Hessian& fine) {
-  const auto engine = quadrature(problem, 30 * kTolerance);
+double refinement(const Problem& problem, const Point& point, const Hessian& fine,
+                  const Context& context) {
+  const auto engine = quadrature(problem, 30 * kTolerance, context);
   engine->adapt(point);
   return (hessian(*engine, point).matrix - fine.matrix).cwiseAbs().maxCoeff();
 }
 
 // With C diagonal, d^2E / dm_hf dm_h'f = 2 (c1 + (c2 + c4) C_ff) - 2 (c3 + c4) C_ff delta_hh'.
-std::vector<Row> constants(const char* activation) {
+std::vector<Row> constants(const char* activation, const Context& context) {
   std::vector<Row> rows;
   const bool biased = std::string(activation) != "softmax";
   for (const int L : {3, 5, 20, 200}) {
@@ -30,13 +31,13 @@ std::vector<Row> constants(const char* activation) {
       for (const double b : biased ? std::vector{-1.0, 0.0, 1.5} : std::vector{0.0}) {
         const ProblemOptions options = setting(activation, "gaussian", L, H, 2, {3, 1});
         const Problem problem(options);
-        const auto engine = quadrature(problem, kTolerance);
+        const auto engine = quadrature(problem, kTolerance, context);
         Point biased_start = problem.start_point();
         set_block(biased_start, "b", b);
         const Point point = origin(problem, biased_start.blocks);
         engine->adapt(point);
         const Hessian hess = hessian(*engine, point);
-        const double error = kTolerance + refinement(problem, point, hess);
+        const double error = kTolerance + refinement(problem, point, hess, context);
         const OriginConstants c = origin_constants(problem, point);
         const Matrix& M = hess.matrix;  // m_hf is coordinate h F + f, then R, then b
         const double other_1 = M(0, 2), other_2 = M(1, 3), own_2 = M(1, 1);
@@ -75,7 +76,7 @@ std::vector<Row> constants(const char* activation) {
 
 // Strictly positive for L >= 3, as stated; at L = 2 c3 vanishes and softmax learns nothing from a
 // prior without a mean.
-std::vector<Row> signs() {
+std::vector<Row> signs(const Context& context) {
   std::vector<Row> rows;
   for (const char* activation : kActivations) {
     const ProblemOptions options = setting(activation, "gaussian", 3, 3, 2, {3, 1});
@@ -85,7 +86,7 @@ std::vector<Row> signs() {
     Hessian hess[2];
     ModeShape shape[2];
     for (const int i : {0, 1}) {
-      const auto engine = quadrature(problem, i == 0 ? kTolerance : 1000 * kTolerance);
+      const auto engine = quadrature(problem, i == 0 ? kTolerance : 1000 * kTolerance, context);
       engine->adapt(point);
       hess[i] = hessian(*engine, point);
       shape[i] = mode_shape(hess[i].mode(0));
@@ -118,13 +119,16 @@ std::vector<Row> signs() {
 }  // namespace
 
 std::vector<Claim> hessian_claims(Effort /*effort*/) {
-  return {{"Lemma III.1 (A.5) softmax", "its constants", 1, [] { return constants("softmax"); },
-           "c1 c2 + c4 c3 of R"},
-          {"Lemma III.1 (A.5) softmax-1", "its constants", 1, [] { return constants("softmax-1"); },
-           "c1 c2 + c4 c3 of R c5"},
-          {"Lemma III.1 (A.5) B-softmax", "its constants", 1, [] { return constants("b-softmax"); },
-           "c1 c2 + c4 c3 of R c5"},
-          {"Lemma III.1 (A.5) escape", "heads part", 1, signs}};
+  return {
+      {"Lemma III.1 (A.5) softmax", "its constants", 1,
+       [](const Context& context) { return constants("softmax", context); }, "c1 c2 + c4 c3 of R"},
+      {"Lemma III.1 (A.5) softmax-1", "its constants", 1,
+       [](const Context& context) { return constants("softmax-1", context); },
+       "c1 c2 + c4 c3 of R c5"},
+      {"Lemma III.1 (A.5) B-softmax", "its constants", 1,
+       [](const Context& context) { return constants("b-softmax", context); },
+       "c1 c2 + c4 c3 of R c5"},
+      {"Lemma III.1 (A.5) escape", "heads part", 1, signs}};
 }
 
 }  // namespace headflow

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "dynamics/flow.h"
 #include "sgd/sgd.h"
 #include "verify/claim.h"
+#include "verify/runs.h"
 #include "verify/setting.h"
 #include "verify/statistics.h"
 
@@ -20,23 +20,25 @@ Point off_the_saddle(const Problem& problem) {
 }
 
 std::vector<std::vector<SgdRecord>> runs_from(const Problem& problem, const SgdOptions& sgd,
-                                              const Point& start, std::uint64_t seed) {
+                                              const Point& start, std::uint64_t seed,
+                                              const Context& context) {
   const SgdState first = state_with(Matrix::Identity(2, 2), start);
-  Sgd runs(problem, sgd, seed, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), first));
-  while (!runs.finished()) runs.advance();
+  Sgd runs(problem, sgd, seed, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), first),
+           context);
+  while (!runs.finished()) advance_whole(runs);
   return runs.recorded();
 }
 
 /// A limit of SGD from `start`. Gradients are exact; only second moments are sampled.
-Point limit_of(const Problem& problem, const Point& start, const FlowOptions& flow) {
-  Trajectory limit;
-  integrate_flow(*make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, limit);
-  return limit.point.back();
+Point limit_of(const Problem& problem, const Point& start, const FlowOptions& flow,
+               const Context& context) {
+  return flow_from(problem, start, flow, on_one_core(1e-6), context).point.back();
 }
 
 // The deviation from the limit falls as D^(-1/2). At fixed kappa the limit is the one-step map.
 // Every D has random numbers of its own.
-std::vector<Row> approach(const char* activation, std::uint64_t number, Effort effort) {
+std::vector<Row> approach(const char* activation, std::uint64_t number, Effort effort,
+                          const Context& context) {
   const ProblemOptions options = setting(activation, "flipping", 4, 2, 2, {2, 2});
   const Problem problem(options);
   const Point start = off_the_saddle(problem);
@@ -46,7 +48,7 @@ std::vector<Row> approach(const char* activation, std::uint64_t number, Effort e
   flow.time = 2;
   flow.kappa = 1;
   flow.outputs = 1;
-  const Point end = limit_of(problem, start, flow);
+  const Point end = limit_of(problem, start, flow, context);
 
   std::vector<double> log_D;
   std::vector<Measured> deviation;
@@ -62,7 +64,7 @@ std::vector<Row> approach(const char* activation, std::uint64_t number, Effort e
     sgd.outputs = 1;
     sgd.runs = 128;
     std::vector<double> squares;
-    for (const auto& run : runs_from(problem, sgd, start, ++seed)) {
+    for (const auto& run : runs_from(problem, sgd, start, ++seed, context)) {
       squares.push_back((run.back().state.m() - end.m).squaredNorm() +
                         (run.back().state.q() - end.q()).squaredNorm());
     }
@@ -84,15 +86,15 @@ std::vector<Row> approach(const char* activation, std::uint64_t number, Effort e
 }
 
 /// Root mean square deviation of m from the flow over the output times, and over runs its error.
-Row follows_the_flow(const ProblemOptions& options, const SgdOptions& sgd, std::uint64_t seed) {
+Row follows_the_flow(const ProblemOptions& options, const SgdOptions& sgd, std::uint64_t seed,
+                     const Context& context) {
   const Problem problem(options);
   const Point start = off_the_saddle(problem);
-  const auto runs = runs_from(problem, sgd, start, seed);
+  const auto runs = runs_from(problem, sgd, start, seed, context);
   FlowOptions flow;
   flow.time = sgd.tau;
   flow.outputs = sgd.outputs;
-  Trajectory t;
-  integrate_flow(*make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, t);
+  const Trajectory t = flow_from(problem, start, flow, on_one_core(1e-6), context);
   std::vector<double> squares;
   for (const auto& run : runs) {
     double mean = 0;
@@ -116,20 +118,22 @@ Row follows_the_flow(const ProblemOptions& options, const SgdOptions& sgd, std::
 }
 
 // The paper's own comparison, case (i): large batches.
-std::vector<Row> as_in_the_paper(const char* activation, std::uint64_t number, Effort effort) {
+std::vector<Row> as_in_the_paper(const char* activation, std::uint64_t number, Effort effort,
+                                 const Context& context) {
   SgdOptions sgd;
   sgd.dim = sgd.batch = by(effort, 2000, 10'000);
   sgd.lr = 0.02;
   sgd.tau = by(effort, 10, 20);
   sgd.outputs = 10;
   sgd.runs = by(effort, 8, 6);
-  Row row = follows_the_flow(setting(activation, "flipping", 5, 2, 2, {2, 2}), sgd, 500 + number);
+  Row row = follows_the_flow(setting(activation, "flipping", 5, 2, 2, {2, 2}), sgd, 500 + number,
+                             context);
   row.statement = "SGD with N_b = D follows the flow: rms deviation of m times D^(1/2)";
   return {row};
 }
 
 // Case (ii): batches of one sample and a rate below 1/D.
-std::vector<Row> one_sample_at_a_time(Effort effort) {
+std::vector<Row> one_sample_at_a_time(Effort effort, const Context& context) {
   SgdOptions sgd;
   sgd.dim = by(effort, 1000, 10'000);
   sgd.batch = 1;
@@ -137,13 +141,13 @@ std::vector<Row> one_sample_at_a_time(Effort effort) {
   sgd.tau = by(effort, 3, 8);
   sgd.outputs = 10;
   sgd.runs = by(effort, 4, 2);
-  Row row = follows_the_flow(setting("softmax", "flipping", 5, 2, 2, {2, 2}), sgd, 6);
+  Row row = follows_the_flow(setting("softmax", "flipping", 5, 2, 2, {2, 2}), sgd, 6, context);
   row.statement = "SGD with N_b = 1 and lr = 0.02/D follows it, too: the same";
   return {row};
 }
 
 // N_b = D: the flow is the limit only of small learning rates, as the paper says.
-std::vector<Row> finite_rate(Effort effort) {
+std::vector<Row> finite_rate(Effort effort, const Context& context) {
   const ProblemOptions options = setting("softmax", "flipping", 4, 2, 2, {2, 2});
   const Problem problem(options);
   const Point start = off_the_saddle(problem);
@@ -154,19 +158,19 @@ std::vector<Row> finite_rate(Effort effort) {
   sgd.outputs = 1;
   sgd.runs = 16;
   std::vector<double> traces;
-  for (const auto& run : runs_from(problem, sgd, start, 12)) {
+  for (const auto& run : runs_from(problem, sgd, start, 12, context)) {
     traces.push_back(run.back().state.q().trace());
   }
   const Measured sum = mean_of(traces);
   FlowOptions flow;
   flow.time = 5;
   flow.outputs = 1;
-  const double by_flow = limit_of(problem, start, flow).q().trace();
+  const double by_flow = limit_of(problem, start, flow, context).q().trace();
   flow.integrator = Scheme::map;
   flow.step = flow.kappa = sgd.lr;
   Row row{"Extension 3", "SGD with N_b = D at a finite rate, 0.5, follows the one-step map: tr q"};
   row.setting = text(options) + fmt::format("; D = {}, tau = 5, 16 runs", sgd.dim);
-  row.predicted = {limit_of(problem, start, flow).q().trace()};
+  row.predicted = {limit_of(problem, start, flow, context).q().trace()};
   row.measured = sum.value;
   row.error = sum.error;
   row.error_kind = ErrorKind::runs;
@@ -183,16 +187,18 @@ std::vector<Claim> limit_claims(Effort effort) {
   std::uint64_t number = 0;
   for (const char* activation : kActivations) {
     ++number;
-    out.push_back({"Prop. III.2", fmt::format("SGD's limit, {}", activation), by(effort, 1.0, 6.0),
-                   [=] { return approach(activation, number, effort); }});
+    out.push_back(
+        {"Prop. III.2", fmt::format("SGD's limit, {}", activation), by(effort, 1.0, 6.0),
+         [=](const Context& context) { return approach(activation, number, effort, context); }});
     out.push_back({"Prop. III.2", fmt::format("SGD and flow, {}", activation),
-                   by(effort, 2.0, 15.0),
-                   [=] { return as_in_the_paper(activation, number, effort); }});
+                   by(effort, 2.0, 15.0), [=](const Context& context) {
+                     return as_in_the_paper(activation, number, effort, context);
+                   }});
   }
   out.push_back({"Prop. III.2", "one sample at a time", by(effort, 6.0, 80.0),
-                 [=] { return one_sample_at_a_time(effort); }});
+                 [=](const Context& context) { return one_sample_at_a_time(effort, context); }});
   out.push_back({"Extension 3", "finite learning rate", by(effort, 1.0, 6.0),
-                 [=] { return finite_rate(effort); }});
+                 [=](const Context& context) { return finite_rate(effort, context); }});
   return out;
 }
 

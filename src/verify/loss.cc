@@ -31,22 +31,22 @@ Evaluation with_errors(Engine& engine, const Point& point) {
 }
 
 // The loss over sequences in D dimensions, with vectors written out and with their law.
-std::vector<Row> loss_of_vectors(Effort effort) {
+std::vector<Row> loss_of_vectors(Effort effort, const Context& context) {
   std::vector<Row> rows;
   for (const char* activation : kActivations) {
     const ProblemOptions options = setting(activation, "flipping", 4, 2, 2, {2, 2});
     const Problem problem(options);
     const Point point = generic_point(problem);
     Evaluation e;
-    quadrature(problem, 1e-9)->evaluate(point, {}, e);
+    quadrature(problem, 1e-9, context)->evaluate(point, {}, e);
     const SgdState state = state_with(Matrix::Identity(2, 2), point);
     for (const bool direct : {true, false}) {
       const std::int64_t batch =
           direct ? by(effort, 20'000, 60'000) : by(effort, 400'000, 4'000'000);
       const SgdSetting run{direct ? 1000 : 1'000'000, batch, 0.0, 11, 0};
       const Workers one;
-      const BatchLoss loss = direct ? make_direct(problem, run, state, one)->step(0)
-                                    : make_reduced(problem, run, state, one)->step(0);
+      const BatchLoss loss = direct ? make_direct(problem, run, state, one)->step(0, context)
+                                    : make_reduced(problem, run, state, one)->step(0, context);
       Row row{"Prop. III.1", "the loss of k in D dimensions is E(m, R, b, v)"};
       row.setting = fmt::format("{}; D = {}{}", text(options), run.dimension,
                                 direct ? ", vectors written out" : "");
@@ -62,13 +62,13 @@ std::vector<Row> loss_of_vectors(Effort effort) {
   return rows;
 }
 
-std::vector<Row> bias_and_scale() {
+std::vector<Row> bias_and_scale(const Context& context) {
   std::vector<Row> rows;
   for (const int L : {2, 5, 20}) {
     for (const int H : {1, 4}) {
       const ProblemOptions options = setting("softmax-1", "flipping", L, H, 2, {2, 2});
       const Problem problem(options);
-      const auto engine = quadrature(problem, 1e-11);
+      const auto engine = quadrature(problem, 1e-11, context);
       for (const double b : {-1.0, 0.5}) {
         const double Z = L + std::exp(b), v = 0.8, excess = L * v / Z - 1;
         Point point = problem.zero_point();
@@ -115,7 +115,7 @@ std::vector<Row> bias_and_scale() {
 
 std::vector<Claim> loss_claims(Effort effort) {
   return {{"Prop. III.1", "the loss depends on overlaps only", by(effort, 1.0, 4.0),
-           [effort] { return loss_of_vectors(effort); }},
+           [effort](const Context& context) { return loss_of_vectors(effort, context); }},
           {"Lemma A.4", "bias and scale of softmax-1", 0.2, bias_and_scale}};
 }
 

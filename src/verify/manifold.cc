@@ -35,12 +35,12 @@ struct Vectors {
   const Point& point;
   std::int64_t batch;
 
-  SgdState after_a_step(std::uint32_t replica) const {
+  SgdState after_a_step(std::uint32_t replica, const Context& context) const {
     const SgdState start = state_with(Matrix::Identity(problem.F(), problem.F()), point);
     const SgdSetting run{kDimension, batch, kRate, 21, replica};
     const Workers one;
     const auto method = make_direct(problem, run, start, one);
-    method->step(0);
+    method->step(0, context);
     return method->state();
   }
 };
@@ -64,7 +64,7 @@ constexpr int kReplicas = 64;
 
 /// Rows of one statement, a row for each way to measure it. `size` is that of the gradient.
 std::vector<Row> three_ways(const Row& statement, const Problem& problem, const Point& point,
-                            const Parts& parts, Effort effort) {
+                            const Parts& parts, Effort effort, const Context& context) {
   std::vector<Row> rows;
   const auto add = [&](const char* how, double measured, double error, ErrorKind kind,
                        double wrong) {
@@ -76,7 +76,7 @@ std::vector<Row> three_ways(const Row& statement, const Problem& problem, const 
     row.smallest_wrong = wrong;
     rows.push_back(row);
   };
-  const auto engine = quadrature(problem, 1e-7);
+  const auto engine = quadrature(problem, 1e-7, context);
   Evaluation e;
   engine->adapt(point);
   engine->evaluate(point, {.gradient_error = true}, e);
@@ -91,10 +91,10 @@ std::vector<Row> three_ways(const Row& statement, const Problem& problem, const 
   std::vector<std::vector<double>> by_samples, by_vectors;
   for (int i = 0; i < kReplicas; ++i) {
     const auto replica = static_cast<std::uint32_t>(i);
-    samples(problem, by(effort, 10'000, 40'000), replica)->evaluate(point, {}, e);
+    samples(problem, by(effort, 10'000, 40'000), replica, context)->evaluate(point, {}, e);
     by_samples.push_back(parts(e.grad.m, e.grad.R, biases(e.grad)));
     const Vectors vectors{problem, point, by(effort, 500, 2000)};
-    const SgdState after = vectors.after_a_step(replica);
+    const SgdState after = vectors.after_a_step(replica, context);
     // m moves by the gradient; q by what all heads have in common, if there is nothing else.
     by_vectors.push_back(parts((point.m - after.m()) / Vectors::kRate,
                                0.5 * (point.q() - after.q()) / Vectors::kRate,
@@ -108,7 +108,7 @@ std::vector<Row> three_ways(const Row& statement, const Problem& problem, const 
 }
 
 // m_h = m~, R = r1 I + r2 11^T, b_h = b~: the gradient is of the same form.
-std::vector<Row> invariant_manifold(const char* activation, Effort effort) {
+std::vector<Row> invariant_manifold(const char* activation, Effort effort, const Context& context) {
   const ProblemOptions options = setting(activation, "flipping", 4, 3, 2, {2, 2});
   const Problem problem(options);
   Row row{"Lemma A.1", "the gradient has no part off the unspecialised manifold", text(options)};
@@ -124,10 +124,10 @@ std::vector<Row> invariant_manifold(const char* activation, Effort effort) {
     return out;
   };
   return three_ways(row, problem, unspecialised(problem, Eigen::Vector2d(0.7, -0.4), 0.8, 0.2), off,
-                    effort);
+                    effort, context);
 }
 
-std::vector<Row> along_the_mean(const char* activation, Effort effort) {
+std::vector<Row> along_the_mean(const char* activation, Effort effort, const Context& context) {
   std::vector<Row> rows;
   const ProblemOptions options = setting(activation, "flipping", 4, 2, 2, {2, 2});
   const Problem problem(options);
@@ -145,17 +145,18 @@ std::vector<Row> along_the_mean(const char* activation, Effort effort) {
     set_block(point, "v", 1);
     Row row{"Lemma A.2", "grad_{m_h} E has no part orthogonal to E theta at m_h = x E theta",
             fmt::format("{}; x = {}", text(options), x)};
-    for (Row& one : three_ways(row, problem, point, orthogonal, effort)) rows.push_back(one);
+    for (Row& one : three_ways(row, problem, point, orthogonal, effort, context))
+      rows.push_back(one);
     if (x > 0) continue;
     std::vector<double> c;
     for (int i = 0; i < 16; ++i) {
       Evaluation e;
-      samples(problem, 20'000, static_cast<std::uint64_t>(i))->evaluate(point, {}, e);
+      samples(problem, 20'000, static_cast<std::uint64_t>(i), context)->evaluate(point, {}, e);
       c.push_back(-e.grad.m.row(0).dot(mean) / mean.squaredNorm());
     }
     const Measured over = mean_of(c);
     Evaluation e;
-    quadrature(problem, 1e-8)->evaluate(point, {}, e);
+    quadrature(problem, 1e-8, context)->evaluate(point, {}, e);
     row.statement = "c1 > 0 in grad_{m_h} E = -c1 E theta at initialisation";
     row.setting += "; Monte Carlo";
     row.predicted = {0, Relation::at_least};
@@ -176,7 +177,7 @@ Point spread_heads(const Problem& problem) {
   return point;
 }
 
-std::vector<Row> no_force_on_r(const char* activation, Effort effort) {
+std::vector<Row> no_force_on_r(const char* activation, Effort effort, const Context& context) {
   const ProblemOptions options = setting(activation, "gaussian", 5, 3, 2, {3, 1});
   const Problem problem(options);
   const Point point = spread_heads(problem);
@@ -185,7 +186,7 @@ std::vector<Row> no_force_on_r(const char* activation, Effort effort) {
   double size = 0;
   for (int i = 0; i < kReplicas; ++i) {
     Evaluation e;
-    samples(problem, by(effort, 5000, 20'000), static_cast<std::uint64_t>(i))
+    samples(problem, by(effort, 5000, 20'000), static_cast<std::uint64_t>(i), context)
         ->evaluate(point, {}, e);
     const auto entries = e.grad.R.reshaped();
     by_samples.emplace_back(entries.begin(), entries.end());
@@ -206,7 +207,8 @@ std::vector<Row> no_force_on_r(const char* activation, Effort effort) {
     double tr[2];
     for (const bool large : {false, true}) {
       const Vectors vectors{problem, point, static_cast<std::int64_t>(large ? many : kFew)};
-      const SgdState after = vectors.after_a_step(static_cast<std::uint32_t>(2 * i + large));
+      const SgdState after =
+          vectors.after_a_step(static_cast<std::uint32_t>(2 * i + large), context);
       tr[large] = after.Lambda.squaredNorm() / (Vectors::kRate * Vectors::kRate);
     }
     force.push_back((many * tr[1] - kFew * tr[0]) / (many - kFew));
@@ -230,16 +232,19 @@ std::vector<Claim> manifold_claims(Effort effort) {
   std::vector<Claim> out;
   const double cost = by(effort, 1.0, 4.0);
   for (const char* activation : kActivations) {
-    out.push_back({"Lemma A.1", fmt::format("the unspecialised manifold, {}", activation), cost,
-                   [=] { return invariant_manifold(activation, effort); }});
+    out.push_back(
+        {"Lemma A.1", fmt::format("the unspecialised manifold, {}", activation), cost,
+         [=](const Context& context) { return invariant_manifold(activation, effort, context); }});
   }
   for (const char* activation : kActivations) {
-    out.push_back({"Lemma A.2", fmt::format("the gradient along the mean, {}", activation), cost,
-                   [=] { return along_the_mean(activation, effort); }});
+    out.push_back(
+        {"Lemma A.2", fmt::format("the gradient along the mean, {}", activation), cost,
+         [=](const Context& context) { return along_the_mean(activation, effort, context); }});
   }
   for (const char* activation : kActivations) {
-    out.push_back({"Lemma A.3", fmt::format("no force on R at R = 0, {}", activation), cost,
-                   [=] { return no_force_on_r(activation, effort); }});
+    out.push_back(
+        {"Lemma A.3", fmt::format("no force on R at R = 0, {}", activation), cost,
+         [=](const Context& context) { return no_force_on_r(activation, effort, context); }});
   }
   return out;
 }

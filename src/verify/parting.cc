@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "analysis/fixed_point.h"
 #include "analysis/phases.h"
 #include "sgd/sgd.h"
 #include "verify/claim.h"
+#include "verify/runs.h"
 #include "verify/setting.h"
 #include "verify/statistics.h"
 
@@ -16,23 +16,24 @@ namespace {
 constexpr double kParted = 0.5;  // |m_12 - m_22|
 
 /// The rate lambda at which heads part where equal heads end.
-double escape_rate(const Problem& problem) {
-  const Point saddle = unspecialised_end(problem, on_one_core(1e-8), problem.start_point().blocks);
-  const auto engine = quadrature(problem, 1e-8);
+double escape_rate(const Problem& problem, const Context& context) {
+  const Point saddle =
+      unspecialised_end(problem, on_one_core(1e-8), problem.start_point().blocks, context);
+  const auto engine = quadrature(problem, 1e-8, context);
   engine->adapt(saddle);
   return -hessian(*engine, saddle).eigenvalues[0];
 }
 
 /// The rate at which heads part at each time of the flow of heads that do not: minus the curvature
 /// along m_12 - m_22, which by symmetry is an eigenvector.
-double slope_along_the_flow(const Problem& problem, double first, double log_ratio) {
+double slope_along_the_flow(const Problem& problem, double first, double log_ratio,
+                            const Context& context) {
   FlowOptions flow;
   flow.time = 3 * first;
   flow.outputs = 150;
   const Point start = initial_point(problem, 0, 1);
-  Trajectory t;
-  integrate_flow(*make_flow_engine(problem, on_one_core(1e-8), flow, start), start, flow, t);
-  const auto engine = quadrature(problem, 1e-8);
+  const Trajectory t = flow_from(problem, start, flow, on_one_core(1e-8), context);
+  const auto engine = quadrature(problem, 1e-8, context);
   Point direction = problem.zero_point(), product;
   direction.m(0, 1) = std::sqrt(0.5);
   direction.m(1, 1) = -std::sqrt(0.5);
@@ -59,7 +60,8 @@ double slope_along_the_flow(const Problem& problem, double first, double log_rat
 }
 
 /// Starts at different D are the same noise, times D^(-1/2): nothing but D differs.
-std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
+std::vector<Row> parting_of_the_flow(const char* activation, Effort effort,
+                                     const Context& context) {
   const ProblemOptions options = setting(activation, "flipping", 4, 2, 2, {2, 2}, 0.1);
   const Problem problem(options);
   FlowOptions flow;
@@ -71,13 +73,11 @@ std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
   std::vector<double> log_D, time;
   for (double D = 1e6; D < 2e12; D *= by(effort, 100, 10)) {
     const Point start = initial_point(problem, 1 / std::sqrt(D), 3);
-    Trajectory t;
+    const Trajectory t =
+        flow_from(problem, start, flow, on_one_core(1e-8), context, [&](const Point& point) {
+          return 2 * head_spread(point, Vector::Unit(2, 1)) >= 1.2 * kParted;
+        });
     std::vector<double> apart;
-    integrate_flow(*make_flow_engine(problem, on_one_core(1e-8), flow, start), start, flow, t,
-                   Context::until([&] {
-                     return !t.point.empty() &&
-                            2 * head_spread(t.point.back(), Vector::Unit(2, 1)) >= 1.2 * kParted;
-                   }));
     for (const Point& point : t.point) apart.push_back(2 * head_spread(point, Vector::Unit(2, 1)));
     log_D.push_back(std::log(D));
     time.push_back(first_crossing(t.time, apart, kParted));
@@ -85,12 +85,13 @@ std::vector<Row> parting_of_the_flow(const char* activation, Effort effort) {
   const Measured slope = slope_of(log_D, time);
   Row row{"Prop. III.4", "tau_s grows as log D with the slope 1/(2 lambda) of the Hessian"};
   row.setting = text(options) + ", eta 0.1; flow, D = 10^6 ... 10^12";
-  row.predicted = {1 / (2 * escape_rate(problem))};
+  row.predicted = {1 / (2 * escape_rate(problem, context))};
   if (problem.layout()->find("v")) {
     // The biases of equal heads of softmax-1 go to minus infinity, but as slowly as a logarithm:
     // at every D that can be written down heads part on the way.
     row.statement = "softmax-1: tau_s grows as log D with the slope of the rate along the flow";
-    row.predicted = {slope_along_the_flow(problem, time.front(), log_D.back() - log_D.front())};
+    row.predicted = {
+        slope_along_the_flow(problem, time.front(), log_D.back() - log_D.front(), context)};
   }
   row.measured = slope.value;
   row.error = slope.error;
@@ -111,10 +112,11 @@ SgdState apart_by_one_over_root(const Problem& problem, double D) {
 }
 
 /// Times at which runs at one D part.
-std::vector<double> parting_times(const Problem& problem, const SgdOptions& sgd,
-                                  std::uint64_t seed) {
+std::vector<double> parting_times(const Problem& problem, const SgdOptions& sgd, std::uint64_t seed,
+                                  const Context& context) {
   const SgdState start = apart_by_one_over_root(problem, static_cast<double>(sgd.dim));
-  Sgd runs(problem, sgd, seed, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), start));
+  Sgd runs(problem, sgd, seed, std::vector<SgdState>(static_cast<std::size_t>(sgd.runs), start),
+           context);
   const auto all_parted = [&] {
     return std::ranges::all_of(runs.recorded(), [](const std::vector<SgdRecord>& run) {
       if (run.empty()) return false;
@@ -122,7 +124,7 @@ std::vector<double> parting_times(const Problem& problem, const SgdOptions& sgd,
       return std::abs(m(0, 1) - m(1, 1)) > 1.2 * kParted;
     });
   };
-  while (!runs.finished() && !all_parted()) runs.advance();
+  while (!runs.finished() && !all_parted()) advance_whole(runs);
   std::vector<double> out;
   for (const auto& run : runs.recorded()) {
     std::vector<double> times, apart;
@@ -136,10 +138,10 @@ std::vector<double> parting_times(const Problem& problem, const SgdOptions& sgd,
   return out;
 }
 
-std::vector<Row> parting_of_sgd(Effort effort) {
+std::vector<Row> parting_of_sgd(Effort effort, const Context& context) {
   const ProblemOptions options = setting("softmax", "flipping", 4, 2, 2, {2, 2}, 0.1);
   const Problem problem(options);
-  const double lambda = escape_rate(problem);
+  const double lambda = escape_rate(problem, context);
   constexpr double kKappa = 0.05;
   std::vector<double> log_D;
   std::vector<Measured> time;
@@ -154,7 +156,7 @@ std::vector<Row> parting_of_sgd(Effort effort) {
     sgd.outputs = 800;
     sgd.runs = D < 5000 ? by(effort, 8, 32) : 8;
     log_D.push_back(std::log(D));
-    time.push_back(mean_of(parting_times(problem, sgd, ++seed)));
+    time.push_back(mean_of(parting_times(problem, sgd, ++seed, context)));
   }
   const Measured slope = slope_of(log_D, time);
   Row row{"Prop. III.4", "the same slope for SGD: N = D tau_s / lr of order D log D samples"};
@@ -174,11 +176,12 @@ std::vector<Row> parting_of_sgd(Effort effort) {
 std::vector<Claim> parting_claims(Effort effort) {
   std::vector<Claim> out;
   for (const char* activation : kActivations) {
-    out.push_back({"Prop. III.4", fmt::format("parting of the flow, {}", activation),
-                   by(effort, 2.0, 5.0), [=] { return parting_of_the_flow(activation, effort); }});
+    out.push_back(
+        {"Prop. III.4", fmt::format("parting of the flow, {}", activation), by(effort, 2.0, 5.0),
+         [=](const Context& context) { return parting_of_the_flow(activation, effort, context); }});
   }
   out.push_back({"Prop. III.4", "parting of SGD", by(effort, 8.0, 60.0),
-                 [=] { return parting_of_sgd(effort); }});
+                 [=](const Context& context) { return parting_of_sgd(effort, context); }});
   return out;
 }
 

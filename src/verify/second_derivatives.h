@@ -14,12 +14,12 @@ namespace headflow {
 class SecondDerivativesAt {
  public:
   /// `b`: biases, or none. Coordinates: m_hf is h F + f, then R, then b.
-  SecondDerivativesAt(const ProblemOptions& options, const Vector& b) {
+  SecondDerivativesAt(const ProblemOptions& options, const Vector& b, const Context& context) {
     const Problem problem(options);
     Point point = origin(problem);
     if (b.size() > 0) point["b"] = b;
     for (const int i : {0, 1}) {
-      const auto engine = quadrature(problem, i == 0 ? 1e-11 : 1e-9);
+      const auto engine = quadrature(problem, i == 0 ? 1e-11 : 1e-9, context);
       engine->adapt(point);
       matrix_[i] = hessian(*engine, point).matrix;
     }

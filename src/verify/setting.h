@@ -71,12 +71,12 @@ inline EngineOptions on_one_core(double tolerance) {
 
 /// Monte Carlo with independent samples for each number `replica`.
 inline std::unique_ptr<Engine> samples(const Problem& problem, std::int64_t count,
-                                       std::uint64_t replica) {
+                                       std::uint64_t replica, const Context& context) {
   EngineOptions options = on_one_core(1e-3);
   options.engine = EngineName::mc;
   options.samples = count;
   options.seed = 1000 + replica;
-  return make_engine(problem, options);
+  return make_engine(problem, options, {}, context);
 }
 
 /// The number for the effort that is made.
@@ -85,10 +85,11 @@ T by(Effort effort, T quick, T full) {
   return effort == Effort::quick ? quick : full;
 }
 
-inline std::unique_ptr<Engine> quadrature(const Problem& problem, double tolerance) {
+inline std::unique_ptr<Engine> quadrature(const Problem& problem, double tolerance,
+                                          const Context& context) {
   EngineOptions options = on_one_core(tolerance);
   options.engine = EngineName::factorised;
-  return make_engine(problem, options);
+  return make_engine(problem, options, {}, context);
 }
 
 }  // namespace headflow

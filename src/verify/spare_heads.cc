@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/fixed_point.h"
 #include "analysis/pruning.h"
 #include "core/error.h"
-#include "dynamics/flow.h"
 #include "theory/bayes.h"
 #include "verify/claim.h"
+#include "verify/runs.h"
 #include "verify/setting.h"
 #include "verify/statistics.h"
 
@@ -19,25 +18,24 @@ namespace {
 constexpr double kSameEnd = 1e-3;  // losses of one minimum, or of two that are as good
 
 /// The end of one flow from the paper's initial law.
-Trajectory trained(const Problem& problem, double time, std::uint64_t seed) {
+Trajectory trained(const Problem& problem, double time, std::uint64_t seed,
+                   const Context& context) {
   FlowOptions flow;
   flow.integrator = Scheme::implicit;
   flow.time = time;
   flow.rtol = 1e-5;
   flow.atol = 1e-7;
   flow.outputs = 1;
-  const Point start = initial_point(problem, 0.01, seed);
-  Trajectory run;
-  integrate_flow(*make_flow_engine(problem, on_one_core(1e-4), flow, start), start, flow, run);
-  return run;
+  return flow_from(problem, initial_point(problem, 0.01, seed), flow, on_one_core(1e-4), context);
 }
 
 // A discrete prior with as many points as features.
-std::vector<Row> plateau(int F, double nu, int heads, double eta, double time) {
+std::vector<Row> plateau(int F, double nu, int heads, double eta, double time,
+                         const Context& context) {
   const ProblemOptions options = setting("b-softmax", "flipping", 5, heads, F, {nu}, eta);
   const Problem problem(options);
-  const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-9});
-  const Trajectory run = trained(problem, time, 1);
+  const BayesRisk risk = bayes_risk(problem, {.tolerance = 1e-9}, context);
+  const Trajectory run = trained(problem, time, 1, context);
   Row row{"Claim plateau"};
   row.setting = fmt::format("{}; loss after tau = {} minus the Bayes risk", text(options), time);
   row.measured = run.loss.back() - risk.risk;
@@ -57,12 +55,13 @@ std::vector<Row> plateau(int F, double nu, int heads, double eta, double time) {
 }
 
 /// Where training ends, as in figure 7.
-FixedPoint end_of_training(const Problem& problem, bool flipping, std::uint64_t seed) {
+FixedPoint end_of_training(const Problem& problem, bool flipping, std::uint64_t seed,
+                           const Context& context) {
   FixedPointOptions end;
   end.gradient = flipping ? 1e-4 : 1e-5;  // spare heads of B-softmax fade for ever
   end.rtol = 1e-4;
   end.atol = 1e-6;
-  return find_fixed_point(problem, on_one_core(1e-4), initial_point(problem, 0.01, seed), end);
+  return end_from(problem, initial_point(problem, 0.01, seed), end, 1e-4, context);
 }
 
 struct Pruned {
@@ -72,8 +71,8 @@ struct Pruned {
 
 /// How the loss rises with H - F heads removed, as a share of it, and by how much more the next
 /// head costs than twice the mean of those before.
-Pruned pruned(const Problem& problem, const FixedPoint& end) {
-  const std::vector<PruningStep> steps = prune(problem, end.point, on_one_core(1e-4));
+Pruned pruned(const Problem& problem, const FixedPoint& end, const Context& context) {
+  const std::vector<PruningStep> steps = prune(problem, end.point, on_one_core(1e-4), context);
   const auto prunable = static_cast<std::size_t>(problem.H() - problem.F());
   const double rise = steps[prunable].loss - steps[0].loss;
   const double before = steps[0].error + steps[prunable].error;
@@ -86,16 +85,17 @@ Pruned pruned(const Problem& problem, const FixedPoint& end) {
 // H - F heads can be pruned at little cost; the next one costs more. Of networks trained to their
 // end: some starts of softmax-1 end in other minima, which are left out.
 std::vector<Row> pruning(const char* activation, const char* prior, int H, int F, double nu,
-                         int starts) {
+                         int starts, const Context& context) {
   const ProblemOptions options = setting(activation, prior, 5, H, F, {nu});
   const Problem problem(options);
   const bool gaussian = std::string(prior) == "gaussian";
   std::vector<Pruned> all;
   double best = HUGE_VAL;
   for (int i = 0; i < starts; ++i) {
-    const FixedPoint end = end_of_training(problem, !gaussian, static_cast<std::uint64_t>(i) + 1);
+    const FixedPoint end =
+        end_of_training(problem, !gaussian, static_cast<std::uint64_t>(i) + 1, context);
     if (end.stability != Stability::minimum) throw Error("pruning: " + end.message);
-    all.push_back(pruned(problem, end));
+    all.push_back(pruned(problem, end, context));
     best = std::min(best, all.back().loss);
   }
   std::vector<double> rises;
@@ -142,12 +142,15 @@ std::vector<Claim> spare_heads_claims(Effort effort) {
   std::vector<Claim> out;
   for (const int heads : {1, 2, 3, 4}) {
     out.push_back({"Claim plateau", fmt::format("F = 2, H = {}", heads), 1.0 * heads,
-                   [=] { return plateau(2, 4, heads, 1, quick ? 500 : 1000); }});
+                   [=](const Context& context) {
+                     return plateau(2, 4, heads, 1, quick ? 500 : 1000, context);
+                   }});
   }
   for (const int heads : {2, 3, 4}) {
     out.push_back({"Claim plateau", fmt::format("F = 3, H = {}", heads),
-                   heads == 4 ? (quick ? 10.0 : 40.0) : 4.0, [=] {
-                     return plateau(3, 10, heads, heads == 4 ? 0.1 : 1, quick ? 500 : 1000);
+                   heads == 4 ? (quick ? 10.0 : 40.0) : 4.0, [=](const Context& context) {
+                     return plateau(3, 10, heads, heads == 4 ? 0.1 : 1, quick ? 500 : 1000,
+                                    context);
                    }});
   }
   for (const char* prior : {"flipping", "gaussian"}) {
@@ -158,14 +161,16 @@ std::vector<Claim> spare_heads_claims(Effort effort) {
                      quick                       ? 3.0
                      : activation == "softmax-1" ? 30.0
                                                  : 15.0,
-                     [=] {
-                       return quick ? pruning(activation.c_str(), prior, 6, 3, 10, 3)
-                                    : pruning(activation.c_str(), prior, 8, 4, 10, 5);
+                     [=](const Context& context) {
+                       return quick ? pruning(activation.c_str(), prior, 6, 3, 10, 3, context)
+                                    : pruning(activation.c_str(), prior, 8, 4, 10, 5, context);
                      }});
     }
   }
-  out.push_back({"Claim pruning", "b-softmax, flipping", quick ? 8.0 : 15.0,
-                 [=] { return pruning("b-softmax", "flipping", 4, 2, 4, quick ? 2 : 3); }});
+  out.push_back(
+      {"Claim pruning", "b-softmax, flipping", quick ? 8.0 : 15.0, [=](const Context& context) {
+         return pruning("b-softmax", "flipping", 4, 2, 4, quick ? 2 : 3, context);
+       }});
   return out;
 }
 

@@ -10,8 +10,8 @@
 #include <cmath>
 
 #include "core/random.h"
-#include "dynamics/flow.h"
 #include "verify/claim.h"
+#include "verify/runs.h"
 #include "verify/setting.h"
 #include "verify/statistics.h"
 
@@ -27,7 +27,7 @@ struct Curvature {
 };
 
 Curvature by_samples(const Problem& problem, const Point& point, const Vector& slopes, int spare,
-                     int samples) {
+                     int samples, const Context& context) {
   const int H = problem.H(), F = problem.F(), L = problem.L();
   const Vector b = biases(point);
   const int each = samples / kParts;
@@ -35,6 +35,7 @@ Curvature by_samples(const Problem& problem, const Point& point, const Vector& s
   for (int part = 0; part < kParts; ++part) {
     Matrix P = Matrix::Zero(H, H);
     for (int i = 0; i < each; ++i) {
+      context.check();
       RandomStream stream(
           {1, Purpose::verify, 1},
           static_cast<std::uint64_t>(part) * 1'000'000'000 + static_cast<std::uint64_t>(i));
@@ -81,7 +82,8 @@ double log_R(const Trajectory& run, std::size_t i, int h) {
   return std::log(run.point[i].R.row(h).norm());
 }
 
-Trajectory flow_of(const Problem& problem, std::vector<double> times, double tolerance) {
+Trajectory flow_of(const Problem& problem, std::vector<double> times, double tolerance,
+                   const Context& context) {
   FlowOptions flow;
   flow.integrator = Scheme::implicit;
   flow.time = times.back();
@@ -91,26 +93,24 @@ Trajectory flow_of(const Problem& problem, std::vector<double> times, double tol
   const Point start = initial_point(problem, 0.01, 1);
   EngineOptions engine = on_one_core(tolerance);
   engine.engine = EngineName::factorised;
-  Trajectory run;
-  integrate_flow(*make_flow_engine(problem, engine, flow, start), start, flow, run);
-  return run;
+  return flow_from(problem, start, flow, engine, context);
 }
 
 // Two of three heads take the two signs of the only feature; the third is left over.
-std::vector<Row> memory(double eta, int samples) {
+std::vector<Row> memory(double eta, int samples, const Context& context) {
   const ProblemOptions options = setting("b-softmax", "gaussian", 5, 3, 1, {16}, eta);
   const Problem problem(options);
-  const Trajectory run = flow_of(problem, {0, 30, 90, 100, 110, 1000}, 1e-6);
+  const Trajectory run = flow_of(problem, {0, 30, 90, 100, 110, 1000}, 1e-6, context);
   std::vector<Row> rows;
   const std::string where = fmt::format("{}, eta {}", text(options), eta);
 
   const Point& early = run.point[1];
   const int spare = head_with_most_R(early);
   Evaluation e;
-  const auto engine = quadrature(problem, 1e-7);
+  const auto engine = quadrature(problem, 1e-7, context);
   engine->evaluate(early, {.gradient_error = true}, e);
   const Matrix G = e.grad.R * early.R.inverse();
-  const Curvature at_early = by_samples(problem, early, e.grad["b"], spare, samples);
+  const Curvature at_early = by_samples(problem, early, e.grad["b"], spare, samples, context);
   Row row{"Spare heads", "(grad_R E R^-1)_ss = dE/db_s + K, K = E sum Y^2 d^2 e / dY^2", where};
   row.setting += "; tau = 30: K by gradients and by samples";
   row.predicted = {at_early.K.value};
@@ -120,8 +120,8 @@ std::vector<Row> memory(double eta, int samples) {
   row.smallest_wrong = 1.1 * row.predicted.value;
   rows.push_back(row);
 
-  quadrature(problem, 1e-7)->evaluate(run.point[3], {}, e);
-  const Curvature later = by_samples(problem, run.point[3], e.grad["b"], spare, samples);
+  quadrature(problem, 1e-7, context)->evaluate(run.point[3], {}, e);
+  const Curvature later = by_samples(problem, run.point[3], e.grad["b"], spare, samples, context);
   const double by_time = run.time[4] - run.time[2];
   row.statement = "a spare head forgets R at the smallest eigenvalue of G, not at K";
   row.setting = where + "; -d log|R_s| / dtau at tau = 100";
@@ -155,7 +155,7 @@ std::vector<Row> memory(double eta, int samples) {
   row.setting = where + "; tau = 1000";
   row.predicted = {0, Relation::at_least};
   row.measured = ahead(run);
-  row.error = std::abs(ahead(flow_of(problem, {0, 1000}, 1e-5)) - row.measured) + 1e-6;
+  row.error = std::abs(ahead(flow_of(problem, {0, 1000}, 1e-5, context)) - row.measured) + 1e-6;
   row.error_kind = ErrorKind::refinement;
   row.smallest_wrong = 5;
   rows.push_back(row);
@@ -164,11 +164,11 @@ std::vector<Row> memory(double eta, int samples) {
 
 // Where nothing is left to learn, e^(-2 w) of the spare weight w grows linearly: no end in finite
 // time. w = b_s - log sum e^(b_h) over the heads at work.
-std::vector<Row> fading() {
+std::vector<Row> fading(const Context& context) {
   const ProblemOptions options = setting("b-softmax", "flipping", 5, 3, 2, {4}, 0.3);
   const Problem problem(options);
   const auto ratio = [&](double tolerance) {
-    const Trajectory run = flow_of(problem, {0, 1e4, 3e4, 1e5}, tolerance);
+    const Trajectory run = flow_of(problem, {0, 1e4, 3e4, 1e5}, tolerance, context);
     const int spare = head_with_most_R(run.point[1]);
     const auto grown = [&](std::size_t i) {
       const Vector b = biases(run.point[i]);
@@ -199,10 +199,13 @@ std::vector<Claim> spare_memory_claims(Effort effort) {
   std::vector<Claim> out;
   for (const double eta : {0.3, 1.0, 2.0}) {
     out.push_back({"Spare heads", fmt::format("eta = {}", eta), by(effort, 2.0, 5.0),
-                   [=] { return memory(eta, by(effort, 100'000, 400'000)); }});
+                   [=](const Context& context) {
+                     return memory(eta, by(effort, 100'000, 400'000), context);
+                   }});
   }
   if (effort == Effort::quick) return out;
-  out.push_back({"Spare heads", "at the Bayes estimator", 15.0, [] { return fading(); }});
+  out.push_back({"Spare heads", "at the Bayes estimator", 15.0,
+                 [](const Context& context) { return fading(context); }});
   return out;
 }
 

@@ -19,12 +19,12 @@ Vector learnt() {
   return u.array() - u.mean();
 }
 
-std::vector<Row> growth_constants() {
+std::vector<Row> growth_constants(const Context& context) {
   std::vector<Row> rows;
   for (const int L : {2, 3, 4, 5, 10, 20, 50}) {
     const double W = 3, V = 1;
     const ProblemOptions options = setting("softmax", "gaussian", L, 4, 2, {W, V});
-    const auto engine = quadrature(Problem(options), kGrowthTolerance);
+    const auto engine = quadrature(Problem(options), kGrowthTolerance, context);
     const MeasuredGrowth measured = measure_growth(*engine, learnt());
     const SpecialisationConstants c = specialisation_constants(L, 4, V, W);
     // A reader would care for one per cent; at L = 2, where all vanish, for the size at L = 3.
@@ -60,7 +60,7 @@ std::vector<Row> growth_constants() {
 }
 
 // Two groups of heads on a learnt feature: the next one grows fastest within the groups.
-std::vector<Row> orthogonal_growth() {
+std::vector<Row> orthogonal_growth(const Context& context) {
   std::vector<Row> rows;
   Vector u(4), across(4);
   u << 1, 1, -1, -1;
@@ -71,7 +71,7 @@ std::vector<Row> orthogonal_growth() {
     // Twice, with different rules: what differs is the error.
     double overlap[2], slower[2];
     for (const int i : {0, 1}) {
-      const auto engine = quadrature(Problem(options), i == 0 ? 1e-11 : 1e-8);
+      const auto engine = quadrature(Problem(options), i == 0 ? 1e-11 : 1e-8, context);
       const Matrix block = growth_block(*engine, 0.1 * u);
       const SymmetricEigen solver(block);
       overlap[i] = std::abs(solver.eigenvectors().col(0).dot(along));
@@ -115,11 +115,11 @@ Matrix third_feature(Engine& engine, const Vector& u, const Vector& w) {
 }
 
 // Two learnt features act on a third one independently: the lemma's sum over i.
-std::vector<Row> two_learnt_features() {
+std::vector<Row> two_learnt_features(const Context& context) {
   std::vector<Row> rows;
   for (const int L : {3, 5, 20}) {
     const ProblemOptions options = setting("softmax", "gaussian", L, 4, 3, {3, 1});  // 3, 2, 1
-    const auto engine = quadrature(Problem(options), kGrowthTolerance);
+    const auto engine = quadrature(Problem(options), kGrowthTolerance, context);
     Vector u = learnt(), w(4);
     w << 0.9, -0.2, -1.1, 0.4;
     const Matrix P = Matrix::Identity(4, 4) - Matrix::Constant(4, 4, 0.25);

@@ -7,6 +7,7 @@
 
 #include "analysis/phases.h"
 #include "verify/claim.h"
+#include "verify/runs.h"
 #include "verify/setting.h"
 #include "verify/statistics.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 /// One flow from the paper's initial law, or from less noise.
 Trajectory train_once(const Problem& problem, double time, std::uint64_t seed, double tolerance,
-                      double noise = 0.01) {
+                      const Context& context, double noise = 0.01) {
   FlowOptions flow;
   flow.integrator = Scheme::implicit;
   flow.time = time;
@@ -25,15 +26,15 @@ Trajectory train_once(const Problem& problem, double time, std::uint64_t seed, d
   flow.first_output = 0.5;
   flow.outputs = 200;
   const Point start = initial_point(problem, noise, seed);
-  Trajectory run;
-  integrate_flow(*make_flow_engine(problem, on_one_core(tolerance), flow, start), start, flow, run);
-  return run;
+  return flow_from(problem, start, flow, on_one_core(tolerance), context);
 }
 
-std::vector<Trajectory> train(const Problem& problem, double time, int starts, double tolerance) {
+std::vector<Trajectory> train(const Problem& problem, double time, int starts, double tolerance,
+                              const Context& context) {
   std::vector<Trajectory> runs;
   for (int i = 0; i < starts; ++i) {
-    runs.push_back(train_once(problem, time, static_cast<std::uint64_t>(i) + 1, tolerance));
+    runs.push_back(
+        train_once(problem, time, static_cast<std::uint64_t>(i) + 1, tolerance, context));
   }
   return runs;
 }
@@ -135,10 +136,11 @@ Row pairs(const std::vector<Trajectory>& runs, const Matrix& directions, const s
 }
 
 std::vector<Row> order_and_signs(const char* activation, int L, int H, int F, double nu1,
-                                 double nu2, double time, int starts, double tolerance) {
+                                 double nu2, double time, int starts, double tolerance,
+                                 const Context& context) {
   const ProblemOptions options = setting(activation, "gaussian", L, H, F, {nu1, nu2});
   const Problem problem(options);
-  const std::vector<Trajectory> runs = train(problem, time, starts, tolerance);
+  const std::vector<Trajectory> runs = train(problem, time, starts, tolerance, context);
   const Matrix directions = principal_directions(problem);
   const std::string where = fmt::format("{}; {} starts", text(options), starts);
   std::vector<Row> rows = learning_order(runs, directions, where);
@@ -148,7 +150,7 @@ std::vector<Row> order_and_signs(const char* activation, int L, int H, int F, do
 }
 
 // A covariance that is not diagonal: eigenvalues 8 and 2 at an angle of 0.6.
-std::vector<Row> principal_components() {
+std::vector<Row> principal_components(const Context& context) {
   ProblemOptions options = setting("softmax", "gaussian", 4, 4, 2, {});
   Matrix turn(2, 2);
   turn << std::cos(0.6), -std::sin(0.6), std::sin(0.6), std::cos(0.6);
@@ -156,7 +158,7 @@ std::vector<Row> principal_components() {
       turn * Eigen::Vector2d(8, 2).asDiagonal() * turn.transpose();
   const Problem problem(options);
   const Matrix directions = principal_directions(problem);
-  const std::vector<Trajectory> runs = train(problem, 2000, 2, 1e-5);
+  const std::vector<Trajectory> runs = train(problem, 2000, 2, 1e-5, context);
   const std::string where =
       "softmax, gaussian, L 4, H 4, F 2, Cov with eigenvalues 8 and 2 at an angle of 0.6; 2 starts";
   std::vector<Row> rows = learning_order(runs, directions, where);
@@ -189,7 +191,7 @@ std::vector<Row> principal_components() {
 
 // Features of equal strength are learnt at the same time. From noise of size s both take
 // log(1/s)/lambda and differ by a time of order 1/lambda, so that their ratio is near 1.
-std::vector<Row> equal_strengths(Effort effort) {
+std::vector<Row> equal_strengths(Effort effort, const Context& context) {
   std::vector<Row> rows;
   const int starts = by(effort, 6, 16);
   for (const double second : {2.0, 1.0}) {
@@ -198,7 +200,7 @@ std::vector<Row> equal_strengths(Effort effort) {
     std::vector<double> ratios;
     for (int i = 0; i < starts; ++i) {
       const std::vector<double> times = specialisation_times(
-          train_once(problem, 2e4, static_cast<std::uint64_t>(i) + 1, 1e-5, 1e-7),
+          train_once(problem, 2e4, static_cast<std::uint64_t>(i) + 1, 1e-5, context, 1e-7),
           Matrix::Identity(2, 2));
       ratios.push_back(std::max(times[0], times[1]) / std::min(times[0], times[1]));
     }
@@ -224,13 +226,13 @@ std::vector<Row> equal_strengths(Effort effort) {
 }
 
 // Eight heads on two directions: uneven first splits are repaired.
-std::vector<Row> uneven_splits(Effort effort) {
+std::vector<Row> uneven_splits(Effort effort, const Context& context) {
   const ProblemOptions options = setting("softmax", "gaussian", 4, 8, 2, {8, 2});
   const Problem problem(options);
   const Matrix directions = principal_directions(problem);
   const int starts = by(effort, 3, 6);
   int crossings = 0, uneven_first = 0, uneven_last = 0;
-  for (const Trajectory& run : train(problem, 6000, starts, 1e-4)) {
+  for (const Trajectory& run : train(problem, 6000, starts, 1e-4, context)) {
     const double time = specialisation_times(run, directions)[0];
     const auto imbalance = [&](const Point& point) {
       int sum = 0;
@@ -268,27 +270,29 @@ std::vector<Claim> training_claims(Effort effort) {
   const bool quick = effort == Effort::quick;
   return {
       {"Claim order signs softmax", "F = 2", quick ? 3.0 : 8.0,
-       [=] {
+       [=](const Context& context) {
          return order_and_signs("softmax", 4, 4, 2, 8, 2, quick ? 2000 : 4000, quick ? 1 : 3,
-                                quick ? 1e-4 : 1e-5);
+                                quick ? 1e-4 : 1e-5, context);
        }},
       {"Claim order signs softmax F = 3", "F = 3", quick ? 8.0 : 30.0,
-       [=] {
-         return quick ? order_and_signs("softmax", 5, 8, 3, 20, 6, 1e4, 1, 1e-4)
-                      : order_and_signs("softmax", 5, 8, 3, 20, 1, 1e5, 1, 1e-6);
+       [=](const Context& context) {
+         return quick ? order_and_signs("softmax", 5, 8, 3, 20, 6, 1e4, 1, 1e-4, context)
+                      : order_and_signs("softmax", 5, 8, 3, 20, 1, 1e5, 1, 1e-6, context);
        }},
       {"Claim order signs softmax-1", "F = 2", quick ? 3.0 : 8.0,
-       [=] {
+       [=](const Context& context) {
          return order_and_signs("softmax-1", 4, 4, 2, 8, 2, quick ? 2000 : 4000, quick ? 1 : 3,
-                                quick ? 1e-4 : 1e-5);
+                                quick ? 1e-4 : 1e-5, context);
        }},
       {"Claim order pairs B-softmax", "F = 2", quick ? 6.0 : 12.0,
-       [=] { return order_and_signs("b-softmax", 4, 4, 2, 8, 2, 600, quick ? 1 : 2, 1e-4); }},
+       [=](const Context& context) {
+         return order_and_signs("b-softmax", 4, 4, 2, 8, 2, 600, quick ? 1 : 2, 1e-4, context);
+       }},
       {"Claim order PCA", "a covariance that is not diagonal", 5, principal_components},
       {"Claim order equal", "features of equal strength", quick ? 5.0 : 14.0,
-       [=] { return equal_strengths(effort); }},
+       [=](const Context& context) { return equal_strengths(effort, context); }},
       {"Claim excursions", "uneven splits", quick ? 12.0 : 35.0,
-       [=] { return uneven_splits(effort); }},
+       [=](const Context& context) { return uneven_splits(effort, context); }},
   };
 }
 

@@ -6,6 +6,7 @@
 #include "analysis/phases.h"
 #include "sgd/state.h"
 #include "verify/claim.h"
+#include "verify/runs.h"
 #include "verify/setting.h"
 #include "verify/statistics.h"
 
@@ -17,7 +18,8 @@ struct Phase {
   double time, apart, across, biases;
 };
 
-Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uint32_t run) {
+Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uint32_t run,
+                  const Context& context) {
   const SgdState law = initial_state(problem, static_cast<std::int64_t>(D), seed, run);
   Point start = problem.start_point();
   start.m = law.U;
@@ -25,10 +27,8 @@ Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uin
   FlowOptions flow;
   flow.time = 8;
   flow.outputs = 80;
-  Trajectory t;
-  integrate_flow(
-      *make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, t,
-      Context::until([&] { return !t.point.empty() && t.point.back().m.col(0).mean() >= 0.3; }));
+  const Trajectory t = flow_from(problem, start, flow, on_one_core(1e-6), context,
+                                 [](const Point& point) { return point.m.col(0).mean() >= 0.3; });
   std::vector<double> along;
   for (const Point& point : t.point) along.push_back(point.m.col(0).mean());
   Phase out{first_crossing(t.time, along, 0.3), 0, 0, 0};
@@ -41,7 +41,8 @@ Phase until_tau_u(const Problem& problem, double D, std::uint64_t seed, std::uin
   return out;
 }
 
-std::vector<Row> unspecialised_phase(const char* activation, std::uint64_t number, Effort effort) {
+std::vector<Row> unspecialised_phase(const char* activation, std::uint64_t number, Effort effort,
+                                     const Context& context) {
   const ProblemOptions options = setting(activation, "flipping", 10, 2, 2, {2, 2});
   const Problem problem(options);
   const int runs = by(effort, 60, 60);
@@ -52,7 +53,7 @@ std::vector<Row> unspecialised_phase(const char* activation, std::uint64_t numbe
     std::vector<double> times, heads, others, b;
     ++seed;
     for (int run = 0; run < runs; ++run) {
-      const Phase one = until_tau_u(problem, D, seed, static_cast<std::uint32_t>(run));
+      const Phase one = until_tau_u(problem, D, seed, static_cast<std::uint32_t>(run), context);
       times.push_back(one.time);
       heads.push_back(one.apart * one.apart);
       others.push_back(one.across * one.across);
@@ -98,8 +99,9 @@ std::vector<Claim> unspecialised_claims(Effort effort) {
   for (const char* activation : kActivations) {
     ++number;
     out.push_back({"Prop. III.3", fmt::format("the unspecialised phase, {}", activation),
-                   by(effort, 3.0, 9.0),
-                   [=] { return unspecialised_phase(activation, number, effort); }});
+                   by(effort, 3.0, 9.0), [=](const Context& context) {
+                     return unspecialised_phase(activation, number, effort, context);
+                   }});
   }
   return out;
 }

@@ -4,28 +4,29 @@
 #include <cmath>
 
 #include "analysis/attention.h"
-#include "analysis/fixed_point.h"
 #include "analysis/hessian.h"
 #include "theory/origin.h"
 #include "verify/claim.h"
+#include "verify/runs.h"
 #include "verify/setting.h"
 #include "verify/statistics.h"
 
 namespace headflow {
 namespace {
 
-FixedPoint trained(const ProblemOptions& options, double gradient = 1e-6) {
+FixedPoint trained(const ProblemOptions& options, const Context& context, double gradient = 1e-6) {
   const Problem problem(options);
   FixedPointOptions end;
   end.gradient = gradient;
-  return find_fixed_point(problem, on_one_core(1e-6), initial_point(problem, 0.01, 1), end);
+  return end_from(problem, initial_point(problem, 0.01, 1), end, 1e-6, context);
 }
 
 /// The loss where the flow has all but come to rest (heads of softmax grow for ever, ever more
 /// slowly), and what the last third of the gradient changed. Weak signals do come to rest.
-std::pair<double, double> loss_at_rest(const ProblemOptions& options, bool strong) {
+std::pair<double, double> loss_at_rest(const ProblemOptions& options, bool strong,
+                                       const Context& context) {
   if (!strong) {
-    const FixedPoint end = trained(options);
+    const FixedPoint end = trained(options, context);
     return {end.loss, end.loss_error};
   }
   const Problem problem(options);
@@ -36,9 +37,7 @@ std::pair<double, double> loss_at_rest(const ProblemOptions& options, bool stron
     flow.time = 1e5;
     flow.outputs = 1;
     flow.gradient_tolerance = i == 0 ? 3e-3 : 1e-3;
-    Trajectory run;
-    integrate_flow(*make_flow_engine(problem, on_one_core(1e-5), flow, start), start, flow, run);
-    loss[i] = run.loss.back();
+    loss[i] = flow_from(problem, start, flow, on_one_core(1e-5), context).loss.back();
   }
   return {loss[1], std::abs(loss[1] - loss[0])};
 }
@@ -57,11 +56,11 @@ Row not_so(const char* id, const std::string& statement, const std::string& wher
 }
 
 // Appendix C.2: over (nu_1, nu_2) "softmax-1 exhibits behavior similar to softmax".
-std::vector<Row> similar_over_strengths() {
+std::vector<Row> similar_over_strengths(const Context& context) {
   double size[2], error = 0;
   for (const int i : {0, 1}) {
     const FixedPoint end =
-        trained(setting(i == 0 ? "softmax" : "softmax-1", "flipping", 4, 2, 2, {2, 2}));
+        trained(setting(i == 0 ? "softmax" : "softmax-1", "flipping", 4, 2, 2, {2, 2}), context);
     size[i] = end.point.m.col(1).cwiseAbs().mean() / std::sqrt(2.0);
     error += end.gradient_norm / std::max(end.eigenvalues.cwiseAbs().minCoeff(), 1e-3);
   }
@@ -73,13 +72,13 @@ std::vector<Row> similar_over_strengths() {
 }
 
 // Section IV: "the softmax and the softmax-1 have close performances" for the flipping spike.
-std::vector<Row> close_performances() {
+std::vector<Row> close_performances(const Context& context) {
   std::vector<Row> rows;
   for (const double nu : {1.0, 4.0}) {
     const auto [softmax, left] =
-        loss_at_rest(setting("softmax", "flipping", 5, 4, 2, {nu, nu}), nu > 1);
+        loss_at_rest(setting("softmax", "flipping", 5, 4, 2, {nu, nu}), nu > 1, context);
     const auto [other, other_left] =
-        loss_at_rest(setting("softmax-1", "flipping", 5, 4, 2, {nu, nu}), nu > 1);
+        loss_at_rest(setting("softmax-1", "flipping", 5, 4, 2, {nu, nu}), nu > 1, context);
     Row row = not_so(
         "Claim close", "flipping spike: softmax and softmax-1 are close: ratio of their losses",
         fmt::format("flipping, L 5, H 4, F 2, nu {}: {:.4f} and {:.4f}", nu, softmax, other), 1,
@@ -95,15 +94,14 @@ std::vector<Row> close_performances() {
 }
 
 // After proposition III.3: around tau_u "on average the output of the attention scales to 1".
-std::vector<Row> output_of_one(Effort effort) {
+std::vector<Row> output_of_one(Effort effort, const Context& context) {
   const ProblemOptions options = setting("softmax-1", "flipping", 10, 2, 2, {2, 2});
   const Problem problem(options);
   FlowOptions flow;
   flow.time = 15;
   flow.times = {0, 2.2, 15};
   const Point start = initial_point(problem, 0.01, 1);
-  Trajectory run;
-  integrate_flow(*make_flow_engine(problem, on_one_core(1e-6), flow, start), start, flow, run);
+  const Trajectory run = flow_from(problem, start, flow, on_one_core(1e-6), context);
   std::vector<Row> rows;
   for (const std::size_t i : {1, 2}) {
     std::vector<double> outputs;
@@ -122,7 +120,7 @@ std::vector<Row> output_of_one(Effort effort) {
 // Appendix A.2.1: "by Lemma III.1 on the Hessian it (r = 0) is a stable fixed-point". The Hessian
 // knows of R along 1_H only. Across heads it is flat, and R = rho (I - 11^T/H) decays by the fourth
 // order: d rho / d tau = -(2 kappa_2 / H^2) rho^3, kappa_2 = (L-1)(L-2)/L^3, without a signal.
-std::vector<Row> flat_in_r() {
+std::vector<Row> flat_in_r(const Context& context) {
   std::vector<Row> rows;
   for (const int L : {4, 10}) {
     ProblemOptions options = setting("softmax", "discrete", L, 3, 2, {});
@@ -131,7 +129,7 @@ std::vector<Row> flat_in_r() {
     const Matrix across = Matrix::Identity(3, 3) - Matrix::Constant(3, 3, 1.0 / 3);
     double curvature[2];
     for (const int i : {0, 1}) {
-      const auto engine = quadrature(problem, i == 0 ? 1e-11 : 1e-9);
+      const auto engine = quadrature(problem, i == 0 ? 1e-11 : 1e-9, context);
       Point direction = problem.zero_point(), product;
       direction.R = across / across.norm();
       engine->adapt(origin(problem));
@@ -152,7 +150,7 @@ std::vector<Row> flat_in_r() {
       const double rho = i == 0 ? 0.2 : 0.1;
       Point point = at_rest(problem);
       point.R = rho * across;
-      const auto engine = quadrature(problem, 1e-11);
+      const auto engine = quadrature(problem, 1e-11, context);
       engine->adapt(point);
       Evaluation e;
       engine->evaluate(point, {}, e);
@@ -177,7 +175,7 @@ Measured share_of(int count, int n) {
 }
 
 // Softmax-1 with as many heads as features: the best minimum has a head for each feature.
-std::vector<Row> where_softmax_1_ends(Effort effort) {
+std::vector<Row> where_softmax_1_ends(Effort effort, const Context& context) {
   const ProblemOptions options = setting("softmax-1", "flipping", 5, 4, 4, {10});
   const Problem problem(options);
   Point one_each = at_rest(problem);
@@ -186,7 +184,7 @@ std::vector<Row> where_softmax_1_ends(Effort effort) {
   set_block(one_each, "v", 4);
   FixedPointOptions precise;
   precise.gradient = 1e-6;
-  const FixedPoint best = find_fixed_point(problem, on_one_core(1e-6), one_each, precise);
+  const FixedPoint best = end_from(problem, one_each, precise, 1e-6, context);
   const int starts = by(effort, 8, 24);
   int above = 0, least_good = 0;
   FixedPointOptions rough;
@@ -195,8 +193,8 @@ std::vector<Row> where_softmax_1_ends(Effort effort) {
   rough.atol = 1e-6;
   for (int i = 0; i < starts; ++i) {
     const FixedPoint end =
-        find_fixed_point(problem, on_one_core(1e-4),
-                         initial_point(problem, 0.01, static_cast<std::uint64_t>(i) + 1), rough);
+        end_from(problem, initial_point(problem, 0.01, static_cast<std::uint64_t>(i) + 1), rough,
+                 1e-4, context);
     above += end.loss > best.loss + 0.01;
     least_good += std::abs(end.loss - best.loss - 0.0858) < 0.01;
   }
@@ -210,7 +208,7 @@ std::vector<Row> where_softmax_1_ends(Effort effort) {
   std::vector<Row> rows = {row};
   row.statement = "its loss by quadrature, measured by Monte Carlo";
   Evaluation sampled;
-  samples(problem, by(effort, 200'000, 1'000'000), 0)
+  samples(problem, by(effort, 200'000, 1'000'000), 0, context)
       ->evaluate(best.point, {.loss_error = true}, sampled);
   row.predicted = {best.loss};
   row.measured = sampled.loss;
@@ -239,10 +237,11 @@ std::vector<Row> where_softmax_1_ends(Effort effort) {
 std::vector<Claim> words_claims(Effort effort) {
   return {{"Claim C.2", "softmax-1 against softmax over the strengths", 2, similar_over_strengths},
           {"Claim close", "softmax-1 against softmax, flipping spike", 6, close_performances},
-          {"Claim output", "the output of softmax-1", 2, [=] { return output_of_one(effort); }},
+          {"Claim output", "the output of softmax-1", 2,
+           [=](const Context& context) { return output_of_one(effort, context); }},
           {"Claim r = 0", "flat directions of r", 1, flat_in_r},
           {"Claim ends", "where softmax-1 ends", by(effort, 10.0, 40.0),
-           [=] { return where_softmax_1_ends(effort); }}};
+           [=](const Context& context) { return where_softmax_1_ends(effort, context); }}};
 }
 
 }  // namespace headflow

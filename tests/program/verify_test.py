@@ -2,9 +2,11 @@
 
 import json
 import math
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -57,6 +59,30 @@ class Verify(unittest.TestCase):
                 self.assertEqual(run("--only", "A.4,Extension", "--effort", "quick", "--threads", str(threads), "--output", str(file)).returncode, 0)
             one, two = (json.loads(file.read_text())["rows"] for file in files)
             self.assertEqual(one, two)
+
+    def test_lists_of_statements(self):
+        ids = [{row["id"] for row in json.loads(run("--effort", "quick", "--json", *only).stdout)["rows"]}
+               for only in (("--only", "Remark 2,Erratum 6"), ("--only", "Remark 2", "--only", "Erratum 6"), ("--only", "Remark 2", "Erratum 6"))]
+        self.assertEqual(ids, 3 * [{"Remark 2", "Erratum 6"}])
+        done = run("--only", "")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--only", done.stderr)
+
+    def test_interrupted_from_within(self):
+        """SGD with one sample a step takes a minute; what was measured before it is printed, and nothing of it."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "verify.json"
+            command = [HEADFLOW, "verify", "--quiet", "--only", "III.2,Remark 2", "--threads", "2", "--json", "--output", str(file)]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, 130, err)
+            self.assertIn("interrupted: these are the statements measured so far", err)
+            result = json.loads(out)
+            self.assertEqual(result["outcome"], "interrupted")
+            self.assertEqual(result["not_as_expected"], 0)
+            self.assertFalse(file.exists())
 
 
 if __name__ == "__main__":

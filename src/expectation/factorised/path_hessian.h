@@ -1,6 +1,6 @@
 #pragma once
 
-// All second derivatives of the loss of token_path.cc at once. With x the numbers that the score of
+// All second derivatives of the loss of token_path.h at once. With x the numbers that the score of
 // a head is linear in (z, the mean of a signal, 1), y = (p_h x) and slopes D', D'' of a node,
 //   node by node:   sum (D'' - D') y y^T + D' p_h x x^T (one head)
 //   through laws:   (d s)^T E'' (d s), d s(u) = sum over nodes of d(y^k e^(-y))/dt y.

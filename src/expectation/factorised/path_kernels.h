@@ -1,6 +1,6 @@
 #pragma once
 
-// The inner loops of token_path.cc, on groups of 8 nodes, one in each lane. Arrays written [a][b]
+// The inner loops of path_sums.h, on groups of 8 nodes, one in each lane. Arrays written [a][b]
 // hold a*b groups. Where a tangent may go with a quantity its pointer may be null.
 
 #include <cstddef>
