@@ -17,7 +17,7 @@ paper: ## build, compute and draw the paper's figures, measure its statements, w
 	@$(CONFIGURE) > /dev/null
 	@cmake --build $(BUILD) --target headflow
 	@PYTHON=$(PYTHON) $(BUILD)/headflow reproduce all --output $(RESULTS)
-	@$(BUILD)/headflow verify --output $(RESULTS)/verify.json; verdict=$$?; \
+	@$(BUILD)/headflow verify --results $(RESULTS) --output $(RESULTS)/verify.json; verdict=$$?; \
 	  $(PYTHON) figures/report.py $(RESULTS) && exit $$verdict
 
 build: ## install what is missing and build $(BUILD)/headflow

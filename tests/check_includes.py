@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-ORDER = ["core", "model", "expectation", "dynamics", "sgd", "theory", "analysis", "verify", "study", "io", "sweep", "cli"]
+ORDER = ["core", "model", "expectation", "dynamics", "sgd", "theory", "analysis", "study", "verify", "io", "sweep", "cli"]
 LIBRARY = ORDER[:ORDER.index("io")]  # core and study: no files, no threads, no system
 
 # What is outside, and who may include it.

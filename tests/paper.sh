@@ -7,9 +7,9 @@ headflow=$1 folder=$2
 rm -rf "$folder"
 if [ "${HEADFLOW_TEST_EFFORT:-}" = full ]; then
   "$headflow" reproduce all --quiet --output "$folder"
-  "$headflow" verify --quiet --output "$folder/verify.json"
+  "$headflow" verify --results "$folder" --quiet --output "$folder/verify.json"
 else
   "$headflow" reproduce fig02 fig11 fig12 fig14 fig15 --quiet --output "$folder"
-  "$headflow" verify --effort quick --quiet --output "$folder/verify.json"
+  "$headflow" verify --effort quick --results "$folder" --quiet --output "$folder/verify.json"
 fi
 /usr/bin/python3 "$(dirname "$0")/../figures/report.py" "$folder"

@@ -117,12 +117,12 @@ Paper plan(const Invocation& call, const std::string& folder) {
       const std::string stem = fs::path(file.path).stem().string();
       if (std::exchange(first, false) || !file.drawing.empty()) check_drawing(file, name);
       SweepJob job;
+      job.keep_tasks = file.keep_tasks;
       job.file = std::move(file);
       job.output = folder + "/" + stem + ".nc";
       job.command_line = call.command_line;
       job.label = stem + "  ";
       job.replace = true;
-      job.keep_tasks = false;
       out.jobs.push_back(std::move(job));
       out.figure_of.push_back(name);
     }

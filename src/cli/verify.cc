@@ -8,7 +8,8 @@
 #include "core/error.h"
 #include "io/atomic_file.h"
 #include "io/result_json.h"
-#include "study/compute.h"
+#include "sweep/known_results.h"
+#include "verify/compute_verify.h"
 
 namespace headflow::cli {
 namespace {
@@ -91,7 +92,11 @@ int run_verify(Invocation& call) {
   const std::string& output = call.config.result.output;
   if (!output.empty()) check_writable(output);
   catch_interrupts();
-  Dataset result = compute_verify(call.config, Watched(call, "verify"));
+  const Watched watched(call, "verify");
+  const std::optional<std::string>& results = call.config.verify.results;
+  const auto known = results ? std::make_shared<const KnownResults>(*results) : nullptr;
+  Dataset result = compute_verify(call.config, watched, known);
+  if (known) watched->note(fmt::format("{} tasks were taken from {}", known->found(), *results));
   result.provenance.command = call.command_line;
   const bool whole = result.text("outcome") == to_string(VerifyOutcome::finished);
   if (!output.empty() && whole) write_atomically(output, json_text(result) + '\n');

@@ -12,7 +12,6 @@
 #include "sgd/runs.h"
 #include "study/config.h"
 #include "study/dataset.h"
-#include "verify/claim.h"
 
 namespace headflow {
 
@@ -50,10 +49,5 @@ Dataset compute_fixed_point(const Config& config, const Context& context = {});
 
 /// The distinct ends of training from minima.starts starts; fewer if stopped.
 Dataset compute_minima(const Config& config, const Context& context = {});
-
-/// The statements of the paper that [verify] names, measured, one row each; fewer if stopped.
-Dataset compute_verify(const Config& config, const Context& context = {});
-/// The same of statements that were measured already, of any claims; without provenance.
-Dataset statements_dataset(const Measurements& measured, Effort effort, double seconds);
 
 }  // namespace headflow

@@ -82,6 +82,8 @@ struct MinimaTable {
 struct VerifyOptions {
   Effort effort = Effort::full;
   std::optional<std::vector<std::string>> only = {};  ///< words of statements; none: all of them
+  /// Folder of the paper's figures: what they have computed, too, is taken from there.
+  std::optional<std::string> results = {};
 };
 
 /// The [program] table: nothing of it changes a number.

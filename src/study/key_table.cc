@@ -383,6 +383,10 @@ void add_others(Table& t) {
   t.add(
       "verify", "only", HEADFLOW_FIELD(verify, only),
       "only these statements, separated by commas, as in III.4,A.1 or 'Erratum 4' (default: all)");
+  t.add("verify", "results", HEADFLOW_FIELD(verify, results),
+        "folder of `headflow reproduce`: training that figures and statements have in common is "
+        "taken from there, if this very program has computed it; the numbers are the same")
+      .files = "*";
   t.add("program", "memory", HEADFLOW_FIELD(run, memory),
         "MiB of samples to keep in memory; beyond, they are made anew, with the same result");
   t.add("program", "threads", HEADFLOW_FIELD(program, threads),

@@ -417,6 +417,7 @@ SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags, Orig
   const auto figure = document["figure"];
   out.figure = figure["part_of"].value_or(std::filesystem::path(path).stem().string());
   out.drawing = figure["drawing"].value_or(std::string());
+  out.keep_tasks = figure["keep_tasks"].value_or(false);
   return out;
 }
 

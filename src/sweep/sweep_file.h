@@ -20,6 +20,7 @@ struct SweepFile {
   bool point_is_set = false;  ///< [point] by a flag or by an axis
   std::string figure;         ///< the file's name, or what it is a part of: [figure] part_of
   std::string drawing;        ///< [figure] drawing, if there is one
+  bool keep_tasks = false;    ///< [figure] keep_tasks: statements are measured with its tasks, too
 };
 
 /// Reads the file once. A flag wins over the file; beside an axis of the same key it is refused.

@@ -26,6 +26,12 @@ constexpr std::size_t kFewestSpare = 1000;  // tasks of other plans that a store
 
 std::string program_identity() { return program_version() + " " + program_commit(); }
 
+TaskIdentity task_identity(Config config, const Measures& measures) {
+  take_recorded_start(config);
+  return {program_identity(), config_text(config, swept_sections()) +
+                                  "\n[sweep]\nmeasure = " + value_text(names_of(measures)) + "\n"};
+}
+
 RunningSweep::RunningSweep(SweepJob job, const Context& context) : job_(std::move(job)) {
   const SweepPlan& plan = job_.file.plan;
   outcome.tasks = plan.tasks();
@@ -85,8 +91,7 @@ Config RunningSweep::config_of(std::size_t task) const {
 }
 
 TaskIdentity RunningSweep::identity(const Config& config) const {
-  return {program_identity(), config_text(config, swept_sections()) + "\n[sweep]\nmeasure = " +
-                                  value_text(names_of(job_.file.plan.measures)) + "\n"};
+  return task_identity(config, job_.file.plan.measures);
 }
 
 Fingerprint RunningSweep::computed_from(const Config& config) {
@@ -128,7 +133,9 @@ void RunningSweep::check_tasks(const Context& context) {
   }
 }
 
-std::string RunningSweep::tasks_folder() const { return link_target(job_.output) + ".tasks"; }
+std::string RunningSweep::tasks_folder() const {
+  return link_target(job_.output) + kTasksExtension;
+}
 
 /// Is there a result already, and may it be replaced?
 void RunningSweep::look_at_output(const Context& context) {

@@ -54,5 +54,7 @@ class RunningSweep {
 
 /// The program as tasks know it.
 std::string program_identity();
+/// A task of any sweep; its start is resolved, as in RunningSweep::config_of.
+TaskIdentity task_identity(Config config, const Measures& measures);
 
 }  // namespace headflow

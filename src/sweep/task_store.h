@@ -27,6 +27,8 @@ struct TaskIdentity {
 };
 
 inline constexpr const char* kLockName = "lock";
+/// A sweep with the result OUTPUT keeps its tasks in OUTPUT.tasks.
+inline constexpr const char* kTasksExtension = ".tasks";
 
 class TaskStore {
  public:

@@ -73,13 +73,20 @@ Verdict Row::expected() const {
   return printed ? Verdict::corrected : Verdict::holds;
 }
 
-std::vector<Claim> paper_claims(Effort effort) {
+std::vector<Claim> paper_claims(Effort effort, const std::shared_ptr<const KnownTasks>& known) {
   std::vector<Claim> out;
+  const auto add = [&](std::vector<Claim> part) {
+    std::ranges::move(part, std::back_inserter(out));
+  };
   for (const auto part :
        {loss_claims, manifold_claims, limit_claims, unspecialised_claims, parting_claims,
-        hessian_claims, specialisation_claims, bayes_claims, expressivity_claims, training_claims,
-        spare_heads_claims, words_claims, errata_claims, extension_claims, spare_memory_claims}) {
-    for (Claim& claim : part(effort)) out.push_back(std::move(claim));
+        hessian_claims, specialisation_claims, bayes_claims, expressivity_claims}) {
+    add(part(effort));
+  }
+  add(training_claims(effort, known));
+  add(spare_heads_claims(effort, known));
+  for (const auto part : {words_claims, errata_claims, extension_claims, spare_memory_claims}) {
+    add(part(effort));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 // each is a row with what was predicted, what was measured, its error, and the verdict.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "core/context.h"
 #include "core/effort.h"
 #include "core/error_kind.h"
+#include "study/known_tasks.h"
 
 namespace headflow {
 
@@ -70,8 +72,9 @@ struct Claim {
   std::string also = {};  ///< more words to find it by
 };
 
-/// Everything the paper says, in its order.
-std::vector<Claim> paper_claims(Effort effort);
+/// Everything the paper says, in its order. Tasks that figures compute, too, are taken from
+/// `known`.
+std::vector<Claim> paper_claims(Effort effort, const std::shared_ptr<const KnownTasks>& known = {});
 // Its parts, one file each.
 std::vector<Claim> loss_claims(Effort effort);            // III.1, A.4
 std::vector<Claim> manifold_claims(Effort effort);        // A.1 to A.3
@@ -82,12 +85,14 @@ std::vector<Claim> hessian_claims(Effort effort);         // lemma III.1 = A.5
 std::vector<Claim> specialisation_claims(Effort effort);  // lemma III.2 = A.6
 std::vector<Claim> bayes_claims(Effort effort);           // IV.1, IV.2
 std::vector<Claim> expressivity_claims(Effort effort);    // IV.3
-std::vector<Claim> training_claims(Effort effort);        // what is said in words of training,
-std::vector<Claim> spare_heads_claims(Effort effort);     // of more heads than are needed,
-std::vector<Claim> words_claims(Effort effort);           // and what does not hold
-std::vector<Claim> spare_memory_claims(Effort effort);    // ours: what spare heads remember
-std::vector<Claim> errata_claims(Effort effort);          // misprints
-std::vector<Claim> extension_claims(Effort effort);       // beyond what is assumed
+std::vector<Claim> training_claims(Effort effort,         // what is said in words of training,
+                                   const std::shared_ptr<const KnownTasks>& known);
+std::vector<Claim> spare_heads_claims(Effort effort,  // of more heads than are needed,
+                                      const std::shared_ptr<const KnownTasks>& known);
+std::vector<Claim> words_claims(Effort effort);         // and what does not hold
+std::vector<Claim> spare_memory_claims(Effort effort);  // ours: what spare heads remember
+std::vector<Claim> errata_claims(Effort effort);        // misprints
+std::vector<Claim> extension_claims(Effort effort);     // beyond what is assumed
 
 /// Claims whose id (and `also`) has all words of one of `wanted`, in any case: "III.4", "lemma
 /// III.1". Empty `wanted`: all. Throws OptionError naming the ids there are if one finds nothing.

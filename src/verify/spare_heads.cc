@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/pruning.h"
 #include "core/error.h"
 #include "theory/bayes.h"
 #include "verify/claim.h"
+#include "verify/figure_tasks.h"
 #include "verify/runs.h"
 #include "verify/setting.h"
 #include "verify/statistics.h"
@@ -54,48 +54,39 @@ std::vector<Row> plateau(int F, double nu, int heads, double eta, double time,
   return {row};
 }
 
-/// Where training ends, as in figure 7.
-FixedPoint end_of_training(const Problem& problem, bool flipping, std::uint64_t seed,
-                           const Context& context) {
-  FixedPointOptions end;
-  end.gradient = flipping ? 1e-4 : 1e-5;  // spare heads of B-softmax fade for ever
-  end.rtol = 1e-4;
-  end.atol = 1e-6;
-  return end_from(problem, initial_point(problem, 0.01, seed), end, 1e-4, context);
-}
-
 struct Pruned {
   double loss = 0, rise = 0, kink = 0;
   double rise_error = 0, kink_error = 0;  // those of the losses
 };
 
-/// How the loss rises with H - F heads removed, as a share of it, and by how much more the next
-/// head costs than twice the mean of those before.
-Pruned pruned(const Problem& problem, const FixedPoint& end, const Context& context) {
-  const std::vector<PruningStep> steps = prune(problem, end.point, on_one_core(1e-4), context);
-  const auto prunable = static_cast<std::size_t>(problem.H() - problem.F());
-  const double rise = steps[prunable].loss - steps[0].loss;
-  const double before = steps[0].error + steps[prunable].error;
-  return {
-      steps[0].loss, rise / steps[0].loss,
-      steps[prunable + 1].loss - steps[prunable].loss - 2 * rise / static_cast<double>(prunable),
-      before / steps[0].loss, before + steps[prunable + 1].error};
+/// A network at the end of its training: how the loss rises with H - F heads removed, as a share of
+/// it, and by how much more the next head costs than twice the mean of those before.
+Pruned pruned(const ProblemOptions& options, std::uint64_t seed, const KnownTasks* known,
+              const Context& context) {
+  const Dataset found =
+      known_or_measured(known, pruning_task(options, seed), pruning_measures(), context);
+  if (found.number("index") != 0) {
+    throw Error(fmt::format("pruning: {}, seed {}: training does not end in a minimum",
+                            text(options), seed));
+  }
+  const Quantity& steps = found["pruned_loss"];
+  const std::vector<double>&loss = steps.values, &error = steps.errors;
+  const auto prunable = static_cast<std::size_t>(options.heads - options.features);
+  const double rise = loss[prunable] - loss[0], before = error[0] + error[prunable];
+  return {loss[0], rise / loss[0],
+          loss[prunable + 1] - loss[prunable] - 2 * rise / static_cast<double>(prunable),
+          before / loss[0], before + error[prunable + 1]};
 }
 
 // H - F heads can be pruned at little cost; the next one costs more. Of networks trained to their
 // end: some starts of softmax-1 end in other minima, which are left out.
 std::vector<Row> pruning(const char* activation, const char* prior, int H, int F, double nu,
-                         int starts, const Context& context) {
+                         int starts, const KnownTasks* known, const Context& context) {
   const ProblemOptions options = setting(activation, prior, 5, H, F, {nu});
-  const Problem problem(options);
-  const bool gaussian = std::string(prior) == "gaussian";
   std::vector<Pruned> all;
   double best = HUGE_VAL;
   for (int i = 0; i < starts; ++i) {
-    const FixedPoint end =
-        end_of_training(problem, !gaussian, static_cast<std::uint64_t>(i) + 1, context);
-    if (end.stability != Stability::minimum) throw Error("pruning: " + end.message);
-    all.push_back(pruned(problem, end, context));
+    all.push_back(pruned(options, static_cast<std::uint64_t>(i) + 1, known, context));
     best = std::min(best, all.back().loss);
   }
   std::vector<double> rises;
@@ -137,7 +128,8 @@ std::vector<Row> pruning(const char* activation, const char* prior, int H, int F
 
 }  // namespace
 
-std::vector<Claim> spare_heads_claims(Effort effort) {
+std::vector<Claim> spare_heads_claims(Effort effort,
+                                      const std::shared_ptr<const KnownTasks>& known) {
   const bool quick = effort == Effort::quick;
   std::vector<Claim> out;
   for (const int heads : {1, 2, 3, 4}) {
@@ -157,19 +149,20 @@ std::vector<Claim> spare_heads_claims(Effort effort) {
     for (const std::string activation : {"softmax", "softmax-1"}) {
       // Six heads of softmax on three Gaussian features do not know where to stop.
       if (quick && activation == "softmax" && prior == std::string("gaussian")) continue;
-      out.push_back({"Claim pruning", fmt::format("{}, {}", activation, prior),
-                     quick                       ? 3.0
-                     : activation == "softmax-1" ? 30.0
-                                                 : 15.0,
-                     [=](const Context& context) {
-                       return quick ? pruning(activation.c_str(), prior, 6, 3, 10, 3, context)
-                                    : pruning(activation.c_str(), prior, 8, 4, 10, 5, context);
-                     }});
+      out.push_back(
+          {"Claim pruning", fmt::format("{}, {}", activation, prior),
+           quick                       ? 3.0
+           : activation == "softmax-1" ? 30.0
+                                       : 15.0,
+           [=](const Context& context) {
+             return quick ? pruning(activation.c_str(), prior, 6, 3, 10, 3, known.get(), context)
+                          : pruning(activation.c_str(), prior, 8, 4, 10, 5, known.get(), context);
+           }});
     }
   }
   out.push_back(
       {"Claim pruning", "b-softmax, flipping", quick ? 8.0 : 15.0, [=](const Context& context) {
-         return pruning("b-softmax", "flipping", 4, 2, 4, quick ? 2 : 3, context);
+         return pruning("b-softmax", "flipping", 4, 2, 4, quick ? 2 : 3, known.get(), context);
        }});
   return out;
 }

@@ -1,7 +1,8 @@
+#include "verify/compute_verify.h"
+
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "study/compute.h"
 
 namespace headflow::compute_verify_test {
 namespace {

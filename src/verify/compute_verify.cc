@@ -1,9 +1,10 @@
+#include "verify/compute_verify.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 
 #include "core/error.h"
-#include "study/compute.h"
 #include "study/keys.h"
 
 namespace headflow {
@@ -30,13 +31,15 @@ std::int64_t number_of(const std::vector<Row>& rows, Verdict verdict) {
 
 }  // namespace
 
-Dataset compute_verify(const Config& config, const Context& context) {
-  const auto& [effort, only] = config.verify;
+Dataset compute_verify(const Config& config, const Context& context,
+                       const std::shared_ptr<const KnownTasks>& known) {
+  const Effort effort = config.verify.effort;
+  const auto& only = config.verify.only;
   if (only && only->empty()) {
     throw OptionError("verify.only", "[]", "must name a statement; leave it out for all of them");
   }
   const std::vector<Claim> claims =
-      select_claims(paper_claims(effort), only.value_or(std::vector<std::string>{}));
+      select_claims(paper_claims(effort, known), only.value_or(std::vector<std::string>{}));
   const auto begin = std::chrono::steady_clock::now();
   const Measurements measured = verify(claims, context);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
