@@ -75,8 +75,8 @@ def report_flows(measured):
 
 Figure 4 starts from ten times the paper's noise here, a choice made after trying the paper's. From
 that, errors of softmax with 10⁴ to 10⁵ samples fell with exponents of −0.7 to −1.1, too fast to
-extrapolate by the law; and for B-softmax a reference was out of reach (tolerances 1e-4 and 3e-5 of the
-factorised engine ended 9e-3 apart at τ = 10). From the paper's start both cost more than the table says.
+extrapolate by the law; and for B-softmax a reference is not as exact (tolerances 1e-5 and 3e-5 of the
+factorised engine end 7e-5 apart at τ = 10). From the paper's start both cost more than the table says.
 
 The error is the largest of an entry of m and R at the end, against a reference by the factorised
 engine (`bench/flow_references.py`), whose own error is its distance to a run with three times the

@@ -1,7 +1,8 @@
 """Fig. 8: redrawn samples instead of fixed ones change the overlaps by the Monte-Carlo error alone.
 
 All entries and times of a run are correlated. So a run counts as one number, the mean square of its
-differences, and at worst it is a chi-square with one degree of freedom: F quantiles with one degree a run.
+differences, and at worst it is a chi-square with one degree of freedom: F quantiles with one degree a run. With the 64
+runs of the figure the wrong spread of each control passes with a probability below 0.006 (32 runs: 0.3).
 """
 
 import numpy as np
