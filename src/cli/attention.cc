@@ -33,7 +33,7 @@ const Command& attention_command() {
       "head on each token; brackets mark the relevant one.\n\n"
       "example:\n"
       "  headflow attention --activation softmax-1 --prior gaussian --nu 9 --tokens 5\n",
-      kEndSections,
+      keys_of_command("attention"),
       true,
       nullptr,
       [](Invocation& call) {

@@ -58,7 +58,7 @@ const Command& bayes_command() {
       "  tokens = 4\n"
       "  features = 2\n"
       "  nu = [2.0, 2.0]\n",
-      {"problem", "run", "result.output", "program"},
+      keys_of_command("bayes"),
       true,
       nullptr,
       run_bayes};

@@ -64,6 +64,10 @@ struct Command {
 /// The table of all commands: dispatch, help, shell completion and manual page are made of it.
 const std::vector<const Command*>& commands();
 
+/// The keys of the computation of that name (study/computations.h), and those that say where its
+/// result goes and with how many threads.
+Names keys_of_command(std::string_view name, const std::string& result = "result.output");
+
 /// What a value of each ValueKind is called.
 inline constexpr const char* kValueTypes[] = {"INTEGER", "NUMBER", "TEXT", "NUMBERS", "NAMES"};
 

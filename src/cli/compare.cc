@@ -68,7 +68,7 @@ const Command& compare_command() {
       "example:\n"
       "  headflow compare --tokens 5 --heads 2 --features 2 --nu 2,2 --dim 10000 --batch 10000\n"
       "    --lr 0.02 --tau 50 --runs 3 --output compare.nc\n",
-      {"problem", "sgd", "compare", "point", "run", "result", "program"},
+      keys_of_command("compare", "result"),
       true,
       nullptr,
       run_compare};

@@ -48,8 +48,7 @@ const Command& fixed_point_command() {
       "unstable it is. Directions along which the loss cannot change are recognised.\n\n"
       "example:\n"
       "  headflow fixed-point configs/flow.toml --seed 1 --json\n",
-      {"problem", "point", "flow.init*", "flow.rtol", "flow.atol", "end.gradient", "run",
-       "result.output", "program"},
+      keys_of_command("fixed-point"),
       true,
       nullptr,
       run_fixed_point};

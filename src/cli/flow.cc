@@ -41,7 +41,7 @@ const Command& flow_command() {
       "the trajectory as netCDF (xarray.open_dataset reads it; docs/result_format.md).\n\n"
       "example:\n"
       "  headflow flow --tokens 4 --heads 2 --features 2 --nu 2,2 --time 100 --output run.nc\n",
-      {"problem", "flow", "point", "run", "result.output", "program"},
+      keys_of_command("flow"),
       true,
       nullptr,
       run_flow};

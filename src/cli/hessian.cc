@@ -100,8 +100,7 @@ const Command& hessian_command() {
       "  headflow hessian --prior gaussian --nu 8,2 --heads 4 --tokens 5 --at origin\n"
       "  headflow hessian configs/flow.toml --at saddle --dim 10000\n"
       "  headflow hessian configs/flow.toml --init-from run.nc --init-time 40\n",
-      {"problem", "hessian", "point", "flow.init_from", "flow.init_run", "flow.init_time",
-       "sgd.dim", "run", "result.output", "program"},
+      keys_of_command("hessian"),
       true,
       nullptr,
       run_hessian};

@@ -84,7 +84,7 @@ const Command& loss_command() {
       "  nu = [2.0, 2.0]\n"
       "  [point]\n"
       "  m = [[1.0, 0.5], [1.0, -0.5]]\n",
-      {"problem", "point", "run", "loss", "result.output", "program"},
+      keys_of_command("loss"),
       true,
       nullptr,
       run_loss};

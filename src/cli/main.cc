@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "io/toml_config.h"
+#include "study/computations.h"
 #include "study/version.h"
 
 namespace headflow::cli {
@@ -32,6 +33,12 @@ const std::vector<const Command*>& commands() {
   return all;
 }
 
+Names keys_of_command(std::string_view name, const std::string& result) {
+  Names out = find_computation(name).keys;
+  out.insert(out.end(), {result, "program"});
+  return out;
+}
+
 namespace {
 
 struct Flag {
@@ -39,19 +46,6 @@ struct Flag {
   CLI::Option* option;
   std::string text;
 };
-
-/// Keys that are flags of a command.
-std::vector<const Key*> keys_of(const Command& command) {
-  std::vector<const Key*> out;
-  for (const std::string& section : command.sections) {
-    for (const Key& key : keys()) {
-      const bool prefix = section.ends_with('*') &&
-                          key.full_name().starts_with(section.substr(0, section.size() - 1));
-      if (key.section == section || key.full_name() == section || prefix) out.push_back(&key);
-    }
-  }
-  return out;
-}
 
 /// A key's flag in a command: the short form, --dim, where no other of its keys has that name.
 std::string flag_in(const std::vector<const Key*>& all, const Key& key) {
@@ -83,7 +77,7 @@ std::vector<std::unique_ptr<Flag>> add_flags(CLI::App& app, const Command& comma
         ->type_name("FILE.toml");
   }
   if (command.names) app.add_option("names", call.names, command.names)->type_name("NAME ...");
-  const std::vector<const Key*> all = keys_of(command);
+  const std::vector<const Key*> all = keys_of(command.sections);
   for (const Key* key : all) {
     auto flag = std::make_unique<Flag>(Flag{key, nullptr, {}});
     flag->option = app.add_option(flag_in(all, *key), flag->text, help_of(*key))
@@ -156,7 +150,7 @@ int run_command(const Command& command, const std::vector<std::string>& argument
   std::string file;
   const auto flags = add_flags(app, command, call, file);
   try {
-    const std::vector<const Key*> all = keys_of(command);
+    const std::vector<const Key*> all = keys_of(command.sections);
     std::vector<std::string> reversed;
     for (const std::string& one : arguments) {
       reversed.insert(reversed.begin(), one.starts_with("--") ? known_form(all, one) : one);

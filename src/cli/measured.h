@@ -14,8 +14,4 @@ int show_measures(Invocation& call, const Measures& measures, void (*print)(cons
 /// Where training has ended: a line.
 void print_end(const Dataset& all);
 
-/// Keys that are flags of commands that go to the end of training.
-inline const std::vector<std::string> kEndSections = {"problem", "point",         "flow",   "end",
-                                                      "run",     "result.output", "program"};
-
 }  // namespace headflow::cli

@@ -55,7 +55,7 @@ const Command& minima_command() {
       "  headflow minima --activation softmax-1 --prior flipping "
       "--features 4 --heads 4 --tokens 5\n"
       "    --nu 10 --starts 50 --json\n",
-      {"problem", "minima", "flow.init_noise", "run", "result.output", "program"},
+      keys_of_command("minima"),
       true,
       nullptr,
       run_minima};

@@ -54,7 +54,7 @@ const Command& phases_command() {
       "example:\n"
       "  headflow phases --prior gaussian --heads 4 --nu 8,2 --integrator implicit --time 3000\n"
       "    --spacing log --tolerance 1e-4\n",
-      {"problem", "point", "flow", "run", "result.output", "program"},
+      keys_of_command("phases"),
       true,
       nullptr,
       [](Invocation& call) { return show_measures(call, {Measure::phases}, print_phases); }};

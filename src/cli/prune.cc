@@ -27,7 +27,7 @@ const Command& prune_command() {
       "normalised over the heads left.\n\n"
       "example:\n"
       "  headflow prune --prior gaussian --heads 4 --features 2 --nu 4 --tolerance 1e-4\n",
-      kEndSections,
+      keys_of_command("prune"),
       true,
       nullptr,
       [](Invocation& call) {

@@ -57,7 +57,7 @@ const Command& sgd_command() {
       "example:\n"
       "  headflow sgd --activation softmax --prior flipping --tokens 10 --heads 2 --features 2\n"
       "    --nu 2,2 --dim 10000 --batch 10000 --lr 0.02 --steps 5000 --seed 3 --output run.nc\n",
-      {"problem", "sgd", "point", "run", "result", "program"},
+      keys_of_command("sgd", "result"),
       true,
       nullptr,
       run_sgd};

@@ -26,7 +26,7 @@ const Command& similarity_command() {
       "Trains to the end (as fixed-point) and prints k_h . k_h' / (|k_h| |k_h'|).\n\n"
       "example:\n"
       "  headflow similarity --heads 2 --nu 4,1\n",
-      kEndSections,
+      keys_of_command("similarity"),
       true,
       nullptr,
       [](Invocation& call) {

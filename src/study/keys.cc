@@ -33,6 +33,19 @@ const Names& sections() {
   return all;
 }
 
+std::vector<const Key*> keys_of(const Names& chosen) {
+  std::vector<const Key*> out;
+  for (const std::string& name : chosen) {
+    const bool beginning = name.ends_with('*');
+    for (const Key& key : keys()) {
+      const bool begins =
+          beginning && key.full_name().starts_with(name.substr(0, name.size() - 1));
+      if (key.section == name || key.full_name() == name || begins) out.push_back(&key);
+    }
+  }
+  return out;
+}
+
 std::string Origins::of(std::string_view full_name) const {
   const auto it = origins_.find(full_name);
   return it == origins_.end() ? "" : it->second;

@@ -40,6 +40,8 @@ const std::vector<Key>& keys();
 const Key* find_key(std::string_view full_name);
 /// Sections, in the order of the table.
 const Names& sections();
+/// Of sections ("problem"), keys ("flow.rtol") and beginnings ("flow.init*"), in their order.
+std::vector<const Key*> keys_of(const Names& chosen);
 
 /// Keys that were given as flags, and their values.
 using GivenFlags = std::vector<std::pair<const Key*, Value>>;
