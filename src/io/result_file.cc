@@ -29,9 +29,9 @@ void write_result(const std::string& path, Dataset result) {
   NetcdfWriter file;
   for (const Dimension& d : all.dimensions) file.dimension(d.name, d.size);
   for (const Variable& one : all.variables) write_variable(file, one);
-  for (const auto& [name, value] : all.attributes) {
-    if (name == kChecksumAttribute) continue;  // the writer's own
-    std::visit([&](const auto& of_its_type) { file.attribute(name, of_its_type); }, value);
+  for (const auto& one : all.attributes) {
+    if (one.first == kChecksumAttribute) continue;  // the writer's own
+    std::visit([&](const auto& value) { file.attribute(one.first, value); }, one.second);
   }
   file.write(path);
 }
