@@ -9,8 +9,8 @@
 #include "core/checksum.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
+#include "io/build_identity.h"
 #include "io/netcdf_file.h"
-#include "io/result_header.h"
 
 namespace headflow {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
-#include "core/checksum.h"
 #include "core/error.h"
 #include "io/atomic_file.h"
 
@@ -18,20 +18,6 @@ namespace {
 
 void require(int status) {
   if (status != NC_NOERR) throw Error(fmt::format("netCDF: {}", nc_strerror(status)));
-}
-
-/// Numbers of every type count as doubles.
-Checksum begin_checksum(const std::string& name, const std::vector<std::size_t>& shape) {
-  Checksum out;
-  out.add(name);
-  for (const std::size_t n : shape) out.add(std::uint64_t{n});
-  return out;
-}
-
-std::string combine(const std::map<std::string, std::uint64_t>& checksums) {
-  Checksum all;
-  for (const auto& [name, checksum] : checksums) all.add(checksum);
-  return fmt::format("fnv1a-64 {:016x}", all.value());
 }
 
 std::vector<std::size_t> shape_of(int file, int variable) {
@@ -93,19 +79,20 @@ void NetcdfWriter::variable(const std::string& name, const std::vector<std::stri
                             const std::vector<double>& values, const Attributes& attributes) {
   const int variable = define(name, dimensions, NC_DOUBLE, attributes);
   require(nc_put_var_double(id_, variable, values.data()));
-  Checksum sum = begin_checksum(name, shape_of(id_, variable));
-  sum.add(values);
-  checksums_[name] = sum.value();
+  checksum_.add(name, shape_of(id_, variable), values);
 }
 
 void NetcdfWriter::variable(const std::string& name, const std::vector<std::string>& dimensions,
-                            const std::vector<std::int64_t>& values, const Attributes& attributes) {
+                            const std::vector<std::int64_t>& values, const Attributes& attributes,
+                            std::optional<std::int64_t> unknown) {
   const std::vector<long long> numbers(values.begin(), values.end());
   const int variable = define(name, dimensions, NC_INT64, attributes);
+  if (unknown) {
+    const long long fill = *unknown;
+    require(nc_def_var_fill(id_, variable, NC_FILL, &fill));
+  }
   require(nc_put_var_longlong(id_, variable, numbers.data()));
-  Checksum sum = begin_checksum(name, shape_of(id_, variable));
-  sum.add(std::vector<double>(values.begin(), values.end()));
-  checksums_[name] = sum.value();
+  checksum_.add(name, shape_of(id_, variable), values);
 }
 
 void NetcdfWriter::variable(const std::string& name, const std::vector<std::string>& dimensions,
@@ -114,23 +101,7 @@ void NetcdfWriter::variable(const std::string& name, const std::vector<std::stri
   for (const std::string& value : values) text.push_back(value.c_str());
   const int variable = define(name, dimensions, NC_STRING, attributes);
   require(nc_put_var_string(id_, variable, text.data()));
-  Checksum sum = begin_checksum(name, shape_of(id_, variable));
-  for (const std::string& value : values) sum.add(value);
-  checksums_[name] = sum.value();
-}
-
-void NetcdfWriter::whole_variable(const std::string& name,
-                                  const std::vector<std::string>& dimensions,
-                                  const std::vector<double>& values, const Attributes& attributes) {
-  constexpr long long fill = NC_FILL_INT64;
-  std::vector<long long> numbers;
-  for (const double x : values) numbers.push_back(std::isnan(x) ? fill : std::llround(x));
-  const int id = define(name, dimensions, NC_INT64, attributes);
-  if (std::ranges::count(numbers, fill) > 0) require(nc_def_var_fill(id_, id, NC_FILL, &fill));
-  require(nc_put_var_longlong(id_, id, numbers.data()));
-  Checksum sum = begin_checksum(name, shape_of(id_, id));
-  sum.add(std::vector<double>(numbers.begin(), numbers.end()));
-  checksums_[name] = sum.value();
+  checksum_.add(name, shape_of(id_, variable), values);
 }
 
 void NetcdfWriter::attribute(const std::string& name, const std::string& value) {
@@ -141,8 +112,9 @@ void NetcdfWriter::attribute(const std::string& name, double value) {
   require(nc_put_att_double(id_, NC_GLOBAL, name.c_str(), NC_DOUBLE, 1, &value));
 }
 
-void NetcdfWriter::attribute(const std::string& name, long long value) {
-  require(nc_put_att_longlong(id_, NC_GLOBAL, name.c_str(), NC_INT64, 1, &value));
+void NetcdfWriter::attribute(const std::string& name, std::int64_t value) {
+  const long long number = value;
+  require(nc_put_att_longlong(id_, NC_GLOBAL, name.c_str(), NC_INT64, 1, &number));
 }
 
 void NetcdfWriter::attribute(const std::string& name, std::uint64_t value) {
@@ -151,7 +123,7 @@ void NetcdfWriter::attribute(const std::string& name, std::uint64_t value) {
 }
 
 std::vector<char> NetcdfWriter::content() {
-  attribute("checksum", combine(checksums_));
+  attribute("checksum", checksum_.text());
   NC_memio memory{};
   const int id = std::exchange(id_, -1);
   require(nc_close_memio(id, &memory));
@@ -206,48 +178,45 @@ double NetcdfReader::number(const std::string& name) const {
   return value;
 }
 
-std::uint64_t NetcdfReader::checksum(int variable) const {
+bool NetcdfReader::add_to(ContentChecksum& sum, int variable) const {
   char name[NC_MAX_NAME + 1] = {};
   nc_type type = NC_NAT;
   std::size_t bytes = 0;
   if (nc_inq_varname(id_, variable, name) != NC_NOERR ||
       nc_inq_vartype(id_, variable, &type) != NC_NOERR ||
       nc_inq_type(id_, type, nullptr, &bytes) != NC_NOERR) {
-    return 0;
+    return false;
   }
   const std::vector<std::size_t> shape = shape_of(id_, variable);
   // Sizes that are not those of the file's content are not to be trusted with memory.
   double total = 1;
   for (const std::size_t n : shape) total *= static_cast<double>(n);
   const double most = static_cast<double>(std::max<std::uintmax_t>(kMostValues * 8, bytes_));
-  if (total * static_cast<double>(bytes) > most) return 0;
+  if (total * static_cast<double>(bytes) > most) return false;
   const auto count = static_cast<std::size_t>(total);
-  Checksum sum = begin_checksum(name, shape);
   if (type == NC_STRING) {
     std::vector<char*> texts(count);
-    if (nc_get_var_string(id_, variable, texts.data()) != NC_NOERR) return 0;
-    for (const char* text : texts) sum.add(std::string_view(text ? text : ""));
+    if (nc_get_var_string(id_, variable, texts.data()) != NC_NOERR) return false;
+    std::vector<std::string_view> views;
+    for (const char* text : texts) views.emplace_back(text ? text : "");
+    sum.add(name, shape, views);
     nc_free_string(count, texts.data());
   } else {
     std::vector<double> values(count);
-    if (nc_get_var_double(id_, variable, values.data()) != NC_NOERR) return 0;
-    sum.add(values);
+    if (nc_get_var_double(id_, variable, values.data()) != NC_NOERR) return false;
+    sum.add(name, shape, values);
   }
-  return sum.value();
+  return true;
 }
 
 bool NetcdfReader::verify() const {
   const std::string wanted = text("checksum");
   if (wanted.empty()) return false;
   int count = 0;
-  std::map<std::string, std::uint64_t> found;
+  ContentChecksum found;
   bool good = nc_inq_nvars(id_, &count) == NC_NOERR;
-  for (int i = 0; good && i < count; ++i) {
-    char name[NC_MAX_NAME + 1] = {};
-    good = nc_inq_varname(id_, i, name) == NC_NOERR;
-    found[name] = checksum(i);
-  }
-  if (!good || combine(found) != wanted) {
+  for (int i = 0; good && i < count; ++i) good = add_to(found, i);
+  if (!good || found.text() != wanted) {
     fail(
         "its content is not what its checksum is of: the file is damaged, or another program has "
         "changed it. If the change is meant, delete its attribute checksum");

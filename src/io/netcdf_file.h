@@ -2,12 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
-#include <map>
-#include <span>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/content_checksum.h"
 
 namespace headflow {
 
@@ -22,21 +22,19 @@ class NetcdfWriter {
   using Attributes = std::vector<std::pair<std::string, std::string>>;
 
   void dimension(const std::string& name, std::size_t size);
-  /// Values in row-major order of the named dimensions.
+  /// Values in row-major order of the named dimensions. `unknown`, if it is given, is an integer
+  /// that stands for what is not known: the variable's _FillValue.
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<double>& values, const Attributes& attributes);
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
-                const std::vector<std::int64_t>& values, const Attributes& attributes);
-
+                const std::vector<std::int64_t>& values, const Attributes& attributes,
+                std::optional<std::int64_t> unknown = {});
   void variable(const std::string& name, const std::vector<std::string>& dimensions,
                 const std::vector<std::string>& values, const Attributes& attributes);
-  /// Whole numbers, as 64-bit integers; NaN is unknown. If any is, the variable has a _FillValue.
-  void whole_variable(const std::string& name, const std::vector<std::string>& dimensions,
-                      const std::vector<double>& values, const Attributes& attributes);
 
   void attribute(const std::string& name, const std::string& value);
   void attribute(const std::string& name, double value);
-  void attribute(const std::string& name, long long value);
+  void attribute(const std::string& name, std::int64_t value);
   void attribute(const std::string& name, std::uint64_t value);
 
   /// Adds the attribute `checksum` over all variables: names, shapes and values. Throws FileError.
@@ -49,7 +47,7 @@ class NetcdfWriter {
   int define(const std::string& name, const std::vector<std::string>& dimensions, int type,
              const Attributes& attributes);
   int id_ = -1;
-  std::map<std::string, std::uint64_t> checksums_;  ///< of the variables
+  ContentChecksum checksum_;
 };
 
 /// A netCDF file opened for reading: a regular file, never an address. Everything throws FileError,
@@ -83,8 +81,8 @@ class NetcdfReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
-  /// Of a variable's name, shape and values; 0 if they cannot be read.
-  std::uint64_t checksum(int variable) const;
+  /// False if the variable cannot be read.
+  bool add_to(ContentChecksum& sum, int variable) const;
   std::string path_;
   std::vector<char> content_;  ///< of a file in memory
   std::uintmax_t bytes_ = 0;   ///< size of the file

@@ -7,8 +7,8 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "io/netcdf_file.h"
-#include "io/result_header.h"
 #include "model/problem.h"
+#include "study/result_header.h"
 
 namespace headflow {
 namespace {

@@ -17,6 +17,7 @@
 #include "study/compute.h"
 #include "study/config.h"
 #include "study/keys.h"
+#include "study/result_header.h"
 #include "support/problems.h"
 
 namespace headflow::recorded_point_test {
@@ -53,7 +54,7 @@ class RecordedPointTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove(path); }
 
   /// A file of SGD runs: run r starts at State(r + 1); later times hold other numbers.
-  void write_sgd(double smaller_q = 0.0, long long version = 2,
+  void write_sgd(double smaller_q = 0.0, std::int64_t version = 2,
                  const std::string& format = "headflow-sgd") const {
     NetcdfWriter file;
     const std::string head = version == 1 ? "head" : "attention_head",

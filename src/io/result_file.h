@@ -4,14 +4,13 @@
 
 #include <string>
 
-#include "io/result_header.h"
+#include "study/dataset.h"
 
 namespace headflow {
 
-/// Quantities become variables, their errors variables beside them, attributes and provenance
-/// global attributes. Dimensions without a coordinate are numbered, but for time. A quantity
-/// without entries is left out. Throws FileError, and Error if sizes of a dimension differ.
-void write_result(const std::string& path, const Dataset& result);
+/// A file of all that `variables_of` makes of the result. Throws FileError, and Error if sizes of a
+/// dimension differ.
+void write_result(const std::string& path, Dataset result);
 
 /// True if the file cannot be read, or its content does not have its checksum.
 bool is_damaged(const std::string& path);

@@ -3,6 +3,7 @@
 #include "io/result_file.h"
 
 #include <gtest/gtest.h>
+#include <netcdf.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -12,6 +13,8 @@
 #include "core/error.h"
 #include "io/netcdf_file.h"
 #include "io/result_json.h"
+#include "study/result_header.h"
+#include "study/variables.h"
 
 namespace headflow::result_file_test {
 namespace {
@@ -58,6 +61,15 @@ TEST_F(ResultFileTest, HoldsEveryQuantityWithItsErrors) {
   EXPECT_EQ(file.number("converged"), 1);
   EXPECT_EQ(file.number("seed"), 7);
   EXPECT_EQ(file.number("format_version"), kResultFormatVersion);
+}
+
+// What has no file has the same checksum, and netCDF's own number for what is unknown.
+TEST_F(ResultFileTest, IsWhatIsInMemory) {
+  write_result(path, example());
+  const NamedVariables all = variables_of(example());
+  EXPECT_EQ(read_attribute(path, "checksum"), std::get<std::string>(all.attributes.back().second));
+  EXPECT_EQ(kUnknownInteger, NC_FILL_INT64);
+  EXPECT_EQ(NetcdfReader(path).values("index", {"end"})[1], static_cast<double>(kUnknownInteger));
 }
 
 TEST_F(ResultFileTest, ADimensionHasOneSize) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "io/result_header.h"
+#include "study/result_header.h"
 
 namespace headflow {
 namespace {

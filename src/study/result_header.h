@@ -15,8 +15,4 @@ inline constexpr int kResultFormatVersion = 4;
 /// The seed is not among them: it may be beyond the range of an AttributeValue.
 std::vector<std::pair<std::string, AttributeValue>> result_header(const Dataset& result);
 
-/// Version and commit; if there are uncommitted changes, also a hash of the program itself: two
-/// such builds are not the same program.
-std::string build_identity();
-
 }  // namespace headflow

@@ -1,9 +1,8 @@
-#include "io/result_header.h"
+#include "study/result_header.h"
 
 #include <fmt/chrono.h>
 
 #include <chrono>
-#include <fstream>
 
 #include "core/checksum.h"
 #include "study/version.h"
@@ -22,21 +21,6 @@ std::vector<std::pair<std::string, AttributeValue>> result_header(const Dataset&
           {"configuration", configuration},
           {"configuration_hash", fmt::format("fnv1a-64 {:016x}", checksum_of(configuration))},
           {"command", result.provenance.command}};
-}
-
-std::string build_identity() {
-  static const std::string identity = [] {
-    std::string out = fmt::format("{} {}", program_version(), program_commit());
-    if (!program_commit().ends_with("-dirty") && program_commit() != "unknown") return out;
-    std::ifstream program("/proc/self/exe", std::ios::binary);
-    Checksum sum;
-    std::vector<char> piece(1 << 20);
-    while (program.read(piece.data(), std::ssize(piece)), program.gcount() > 0) {
-      sum.add(piece.data(), static_cast<std::size_t>(program.gcount()));
-    }
-    return out + fmt::format(" {:016x}", sum.value());
-  }();
-  return identity;
 }
 
 }  // namespace headflow
