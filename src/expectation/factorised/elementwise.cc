@@ -33,7 +33,7 @@ struct ElementRule {
 
 /// Of N(0, 1), for functions of a score of this deviation; empty if it would have too many nodes.
 ElementRule element_rule(double sigma, double digits) {
-  sigma = std::max(sigma, 1e-2);  // a score that has no variance yet may get some
+  sigma = std::max(sigma, 0.1);  // a score that has no variance yet may get some
   const double step = std::min(2 * std::numbers::pi * kNearestSingularity / (sigma * digits),
                                std::numbers::pi * std::sqrt(2 / digits));
   const double reach = std::sqrt(2 * digits) + 1;

@@ -17,6 +17,11 @@ constexpr double kMostNodesInScore = 1 << 18;
 constexpr int kMostTerms = 4000;  // of Mehler's sum
 constexpr int kTooManyTerms = 1 << 20;
 constexpr double kMostBytes = 0x1p29;  // of one rule
+// Rules serve nearby points, too: a score that has no variance yet may get some, and two scores a
+// correlation. What a rule misses there a finer one, of four digits more, must see: none is so
+// sure of a term that these digits cost it none.
+constexpr double kLeastDeviation = 0.3;
+constexpr double kMostDigitsOfTerm = 2.0;
 
 /// -log of the n-th Hermite coefficient of f(u + sigma z), f = exp(-e^t), at its largest: the
 /// saddle point of int w^n e^(-sigma^2 w^2 / 2) e^(-pi w / 2) dw, times sigma^n / sqrt(n!).
@@ -29,7 +34,7 @@ double decay_of_coefficient(double sigma, int n) {
 /// Mehler terms for a pair of scores: sum_n rho^n c_n c_n' up to e^(-digits).
 int mehler_terms(double sigma, double other, double rho, double digits) {
   const double rate = -std::log(std::clamp(std::abs(rho), 1e-12, 1.0));
-  int n = 1;
+  int n = static_cast<int>(std::ceil(digits / kMostDigitsOfTerm));
   while (n < kMostTerms &&
          rate * n + decay_of_coefficient(sigma, n) + decay_of_coefficient(other, n) < digits) {
     n += 1 + n / 16;
@@ -42,7 +47,8 @@ NodeDensity density_of_head(const QuadratureProblem& problem, const TokenLaws<do
                             int head, double b, double digits) {
   Rule of_token[2];
   for (int c = 0; c < laws.components; ++c) {
-    const double sigma = deviation(laws.q(c, head, head)), mean = laws.mean(c, head);
+    const double sigma = std::max(deviation(laws.q(c, head, head)), kLeastDeviation),
+                 mean = laws.mean(c, head);
     const Rule rule = normal_rule(sigma, digits + 7);
     Rule& law = of_token[c > 0];
     for (int i = 0; i < rule.size(); ++i) {
@@ -93,7 +99,7 @@ bool place_nodes(const QuadratureProblem& problem, const TokenLaws<double>& laws
 std::optional<PairPlan> plan_pair(const TokenLaws<double>& laws, int I, int J, int nodes,
                                   double digits, double most_work) {
   if (laws.q(0, I, I) < laws.q(0, J, J)) std::swap(I, J);
-  double first = 0, rest = 0;
+  double first = kLeastDeviation * kLeastDeviation, rest = first;
   PairPlan pair{I, J, false, 0, {}, {}};
   for (int c = 0; c < laws.components; ++c) {
     const double q = laws.q(c, I, I), p = laws.q(c, J, J), x = laws.q(c, I, J);
@@ -121,7 +127,7 @@ std::optional<PairPlan> plan_pair(const TokenLaws<double>& laws, int I, int J, i
 std::optional<HeadsPlan> plan_heads(const QuadratureProblem& problem, const TokenLaws<double>& laws,
                                     const double* b, double digits) {
   HeadsPlan plan;
-  double variance = 0, shift = 0, correlation = 0;
+  double variance = kLeastDeviation * kLeastDeviation, shift = 0, correlation = 0;
   for (int c = 0; c < laws.components; ++c) {
     for (int h = 0; h < problem.H; ++h) {
       variance = std::max(variance, laws.q(c, h, h));
