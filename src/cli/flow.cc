@@ -19,6 +19,8 @@ int run_flow(Invocation& call) {
   put_out(call, result, "time");
   const std::string outcome = result.text("outcome");
   if (!call.quiet) {
+    const std::string reason = result.text("engine_reason");
+    if (!reason.empty()) fmt::print(stderr, "auto took {}\n", reason);
     const Dataset end = result.last("time");
     fmt::print(stderr, "{}: {} ({} steps, {} evaluations, {:.2f} s)\n", outcome,
                result.text("outcome_message"), result.count("steps"), result.count("evaluations"),

@@ -35,7 +35,6 @@ Dataset compute_flow(const Config& config, const Context& context) {
   const Point start = flow_start(config, problem);
   check_engine(problem, config.run);
   const auto engine = make_flow_engine(problem, config.run, config.flow, start, context);
-  if (!engine->reason().empty()) context.note("auto took " + engine->reason());
   Trajectory run;
   const FlowSummary summary = integrate_flow(*engine, start, config.flow, run, context);
   Dataset out = flow_dataset(*engine, run, summary);
