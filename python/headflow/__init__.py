@@ -1,0 +1,44 @@
+"""headflow: how the heads of attention specialise, in a solvable model.
+
+>>> import headflow as hf
+>>> problem = hf.Problem(activation="softmax", prior=hf.flipping(2, 2), tokens=4, heads=2)
+>>> run = hf.flow(problem, time=1e3, spacing="log", seed=1)  # an xarray.Dataset
+>>> float(run.loss[-1]) < float(run.loss[0])
+True
+
+Names are those of the program ``headflow`` everywhere. Without the compiled part (in a source tree) there
+are only ``headflow.figures`` and ``headflow.plot``, which draw.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    from . import _core
+except ImportError as _error:
+    if "_core" not in str(_error):
+        raise
+    _why: ImportError | None = _error
+    __version__ = "unknown"
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise ImportError(f"headflow.{name} needs the compiled part of the package, which is not here: pip install .") from _why
+else:
+    from .compute import (attention, bayes, compare, fixed_point, flow, hessian, minima, phases, prune, sgd, similarity,
+                          verify)
+    from .errors import Error, FileError, Interrupted, OptionError
+    from .loss import Evaluation, Loss, PointValues, loss
+    from .options import options
+    from .priors import Prior, discrete, flipping, gaussian, mixture
+    from .problem import Problem
+    from .progress import HeadflowWarning
+    from .results import open  # noqa: A004
+
+    __version__ = _core.version
+    __all__ = ["Error", "Evaluation", "FileError", "HeadflowWarning", "Interrupted", "Loss", "OptionError",
+               "PointValues", "Prior", "Problem", "attention", "bayes", "compare", "discrete", "fixed_point",
+               "flipping", "flow", "gaussian", "hessian", "loss", "minima", "mixture", "open", "options", "phases",
+               "prune", "sgd", "similarity", "verify"]
