@@ -1,0 +1,1 @@
+"""headflow: a solvable model of multi-head attention."""
