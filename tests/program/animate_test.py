@@ -16,6 +16,7 @@ PROGRAM = sys.argv.pop(1)
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 from headflow.animate import Scene, animate, moments, plane_of, principal  # noqa: E402
+from headflow.figures.style import our_look  # noqa: E402
 
 FRAMES = 5
 
@@ -74,7 +75,8 @@ class Animate(unittest.TestCase):
 
     def test_the_last_frame_is_the_end_of_the_run(self):
         data = self.data("flow")
-        scene = Scene(data, None, FRAMES)
+        with our_look():
+            scene = Scene(data, None, FRAMES)
         scene.show(FRAMES - 1)
         for h, end in enumerate(scene.ends):
             np.testing.assert_allclose(np.ravel(end.get_data()), data.m.values[-1, h], atol=1e-9)

@@ -87,9 +87,9 @@ def draw_pairs(axes, runs):
     axes.set_ylabel(r"$q_{hh'} = k_h\cdot k_{h'}$")
 
 
-def say_pairs(axes):
-    axes.text(0.04, 0.96, "$q_{hh}$: markers of heads\n" r"$q_{hh'}$, $h \neq h'$: grey $\times$, run 1", va="top", transform=axes.transAxes,
-              fontsize=10)
+def say_pairs(axes, of="", size=10):
+    axes.text(0.04, 0.96, "$q_{hh}$: markers of heads\n" r"$q_{hh'}$, $h \neq h'$: grey $\times$" + of, va="top", transform=axes.transAxes,
+              fontsize=size)
 
 
 def draw_runs(panels, runs):

@@ -7,6 +7,7 @@ from matplotlib.ticker import MultipleLocator
 from .style import HEADS, MARKERS, below, overlap, present
 
 STAGES = 8  # of a path
+BETWEEN = 0.11  # two markers of a line, in diagonals of the panel
 
 
 def look(h):
@@ -115,13 +116,12 @@ def set_limits(panels, m, features=(0, 1), least=0.0):
 
 
 def draw_over_time(axes, tau, values, **more):
-    """A line for each head, values of shape (time, head); markers are staggered along the lines."""
+    """A line for each head, values of shape (time, head); markers are staggered, so that lines that coincide are told apart."""
     shown = np.isfinite(tau) & (tau > 0)
-    step = max(1, min(18, np.count_nonzero(shown) // 4))
     for h in range(values.shape[1]):
         color, marker = look(h)
         axes.plot(tau[shown], values[shown, h], **{"color": color, "linewidth": 1.4, "marker": marker, "markersize": 4.5, "markeredgewidth": 0,
-                                                   "markevery": ((3 + 2 * (h % 8)) * step // 18, step), **more})
+                                                   "markevery": ((h + 0.5) / values.shape[1] * BETWEEN, BETWEEN), **more})
     axes.set_xscale("log")
 
 

@@ -149,7 +149,7 @@ def draw_comparison(data, only=(), figure=None):
     rows[0, 0].legend(fontsize=8)
     if data.sizes["attention_head"] <= 8:
         rows[0, 1].legend(handles=handles(data.sizes["attention_head"], "$h = {}$"), fontsize=8)
-    say_pairs(rows[0, 3])
+    say_pairs(rows[0, 3], size=8)
     figure.suptitle(f"SGD over its limit: {settings(data)}, {steps_of(data)}")
     figure.supxlabel(note, fontsize=9, color="#444444", x=0.01, ha="left")
     return figure

@@ -62,7 +62,7 @@ def draw(folder, name):
             axes.set_xlabel(r"training time $\tau = \gamma\,\times$ steps")
         below = note(runs, sgd["dim"]).replace("\n", ";  ").replace("flow;", "flow:")
         first = panels[1, 1]
-    say_pairs(first)
+    say_pairs(first, ", run 1")
     figure.suptitle(f"{settings(data)}\n{data.sizes['seed']} runs of SGD (dots), each over the flow from its own start (lines; run 1 in full colours)\n"
                     f"$D = {power_of_ten(sgd['dim'])}$, $N_b = {power_of_ten(sgd['batch'])}$, $\\gamma = {sgd['lr']:g}$")
     legend(figure, data.sizes["attention_head"], below)
