@@ -11,11 +11,11 @@ import sys
 import warnings
 from pathlib import Path
 
-from .figures import picture, plot_runs, plot_sweep, result_file
+from .figures import picture, plot_comparison, plot_runs, plot_sweep, result_file
 from .figures.style import our_look
 
 DRAW = {"headflow-flow": plot_runs.draw_flow, "headflow-sgd": plot_runs.draw_sgd,
-        "headflow-comparison": plot_runs.draw_comparison, "headflow-sweep": plot_sweep.draw_sweep}
+        "headflow-comparison": plot_comparison.draw_comparison, "headflow-sweep": plot_sweep.draw_sweep}
 WHAT = "draw a result of headflow flow, sgd, compare or sweep"
 
 

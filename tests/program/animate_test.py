@@ -15,7 +15,8 @@ from PIL import Image
 PROGRAM = sys.argv.pop(1)
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from headflow.animate import Scene, animate, moments, plane_of, principal  # noqa: E402
+from headflow.animate import animate  # noqa: E402
+from headflow.figures.film import Scene, moments, plane_of, principal  # noqa: E402
 from headflow.figures.style import our_look  # noqa: E402
 
 FRAMES = 5
@@ -65,6 +66,8 @@ class Animate(unittest.TestCase):
         self.assertEqual(text.count("data:image/png;base64,"), FRAMES)
         self.assertIn(film._repr_html_(), text)
         self.assertLess(len(text) / FRAMES, 40000)
+        self.assertNotIn("<link", text)
+        self.assertNotIn("http", text)
         self.assertEqual(dict(matplotlib.rcParams), before)
         self.assertNotIn("matplotlib.pyplot", sys.modules)
 

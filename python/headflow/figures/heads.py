@@ -100,9 +100,9 @@ def ranges(m, features=(0, 1), least=0.0):
     return [(low - extra, high + extra) for (low, high), extra in zip(both, more)]
 
 
-def shape(m, features=(0, 1)):
+def shape(m, features=(0, 1), least=0.0):
     """Height of a plane over its width."""
-    across, up = (high - low for low, high in ranges(m, features))
+    across, up = (high - low for low, high in ranges(m, features, least))
     return up / across
 
 

@@ -6,7 +6,7 @@ from . import figure_table
 from .comparison import Run, draw_runs, say_pairs
 from .heads import legend
 from .picture import subplots
-from .style import ACTIVATIONS, WIDTH, configuration, load, power_of_ten, settings
+from .style import ACTIVATIONS, WIDTH, configuration, load, settings, steps
 
 QUANTITIES = ("loss", "m", "q")
 
@@ -64,6 +64,6 @@ def draw(folder, name):
         first = panels[1, 1]
     say_pairs(first, ", run 1")
     figure.suptitle(f"{settings(data)}\n{data.sizes['seed']} runs of SGD (dots), each over the flow from its own start (lines; run 1 in full colours)\n"
-                    f"$D = {power_of_ten(sgd['dim'])}$, $N_b = {power_of_ten(sgd['batch'])}$, $\\gamma = {sgd['lr']:g}$")
+                    + steps(sgd))
     legend(figure, data.sizes["attention_head"], below)
     return figure

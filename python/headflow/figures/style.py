@@ -124,6 +124,11 @@ def settings(data):
     return ", ".join(say(problem[key]) for key, say in words.items() if key in problem and key not in vary)
 
 
+def steps(sgd):
+    """Dimension, batch and rate of SGD."""
+    return ", ".join(f"${letter} = {power_of_ten(sgd[key])}$" for letter, key in (("D", "dim"), ("N_b", "batch"), (r"\gamma", "lr")))
+
+
 def overlap(f, definition=False):
     """The name of an axis: the overlap of head h with hidden direction f."""
     name = f"m_{{h{f}}}"
