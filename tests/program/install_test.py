@@ -14,6 +14,7 @@ PROGRAM = Path(sys.argv.pop(1)).resolve()
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 PLAIN = {key: value for key, value in os.environ.items() if key not in ("HEADFLOW_SHARE", "DESTDIR")}
+PLAIN["PYTHONDONTWRITEBYTECODE"] = "1"  # what is installed is looked at after it was used
 
 
 def run(*arguments, cwd, program=None, **environment):

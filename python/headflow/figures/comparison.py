@@ -13,6 +13,7 @@ from .style import overlap
 
 DOTS = 26  # of the many times, so that dots stay apart
 GREY = "#555555"
+PAIRS = ("$q_{hh}$: markers of heads", r"$q_{hh'}$, $h \neq h'$: grey $\times$")
 DASHES = ["-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5))]
 
 
@@ -85,11 +86,6 @@ def draw_pairs(axes, runs):
             for k in range(h, heads if number == 0 else h + 1):
                 draw_entry(axes, number, runs, "q", h, k, *(look(h) if h == k else (GREY, "x")))
     axes.set_ylabel(r"$q_{hh'} = k_h\cdot k_{h'}$")
-
-
-def say_pairs(axes, of="", size=10):
-    axes.text(0.04, 0.96, "$q_{hh}$: markers of heads\n" r"$q_{hh'}$, $h \neq h'$: grey $\times$" + of, va="top", transform=axes.transAxes,
-              fontsize=size)
 
 
 def draw_runs(panels, runs):

@@ -2,7 +2,7 @@
 
 import math
 
-from .comparison import Run, draw_runs, say_pairs
+from .comparison import PAIRS, Run, draw_runs
 from .heads import handles
 from .picture import figure_of
 from .style import settings, steps
@@ -42,7 +42,7 @@ def draw_comparison(data, only=(), figure=None):
     rows[0, 0].legend(fontsize=8)
     if data.sizes["attention_head"] <= 8:
         rows[0, 1].legend(handles=handles(data.sizes["attention_head"], "$h = {}$"), fontsize=8)
-    say_pairs(rows[0, 3], size=8)
+    rows[0, 3].set_title("\n".join(PAIRS), fontsize=9, loc="left")
     figure.suptitle(f"SGD over its limit: {settings(data)}, {steps(data.attrs)}")
     figure.supxlabel(note, fontsize=9, color="#444444", x=0.01, ha="left")
     return figure

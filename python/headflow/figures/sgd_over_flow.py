@@ -3,7 +3,7 @@
 import numpy as np
 
 from . import figure_table
-from .comparison import Run, draw_runs, say_pairs
+from .comparison import PAIRS, Run, draw_runs
 from .heads import legend
 from .picture import subplots
 from .style import ACTIVATIONS, WIDTH, configuration, load, settings, steps
@@ -62,7 +62,7 @@ def draw(folder, name):
             axes.set_xlabel(r"training time $\tau = \gamma\,\times$ steps")
         below = note(runs, sgd["dim"]).replace("\n", ";  ").replace("flow;", "flow:")
         first = panels[1, 1]
-    say_pairs(first, ", run 1")
+    first.text(0.04, 0.96, "\n".join(PAIRS) + ", run 1", va="top", transform=first.transAxes, fontsize=10)
     figure.suptitle(f"{settings(data)}\n{data.sizes['seed']} runs of SGD (dots), each over the flow from its own start (lines; run 1 in full colours)\n"
                     + steps(sgd))
     legend(figure, data.sizes["attention_head"], below)
