@@ -23,7 +23,7 @@ paper: ## build, compute and draw the paper's figures, measure its statements, w
 	@cmake --build $(BUILD) --target headflow
 	@PYTHON=$(PYTHON) $(BUILD)/headflow reproduce all --output $(RESULTS)
 	@$(BUILD)/headflow verify --results $(RESULTS) --output $(RESULTS)/verify.json; verdict=$$?; \
-	  $(PYTHON) figures/report.py $(RESULTS) && exit $$verdict
+	  PYTHONPATH=python $(PYTHON) -P -m headflow.figures.report $(RESULTS) && exit $$verdict
 
 build: ## install what is missing and build $(BUILD)/headflow
 	@scripts/install-packages build

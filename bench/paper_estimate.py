@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "figures"))
-import figure_table
-import result_file
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
+from headflow.figures import figure_table, result_file  # noqa: E402
 
 STEP = 0.02
 # Milliseconds of loss and gradient with 10^5 samples for each head and token: 0.7 by chunked tensors with the gradient

@@ -4,8 +4,9 @@ import statistics
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "figures"))
-from style import HEADS, plt  # noqa: E402  (figures/ is no package)
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
+from headflow.figures.picture import subplots  # noqa: E402
+from headflow.figures.style import HEADS, our_look  # noqa: E402
 
 PANELS = [
     ("H2F2L10/softmax/R1", "softmax, $H=2$, $F=2$, $L=10$"),
@@ -33,8 +34,9 @@ def points(data, setting, line):
     return found
 
 
+@our_look()
 def draw_work_precision(data, path):
-    figure, panels = plt.subplots(1, 2, figsize=(8.8, 4.3), sharex=True, sharey=True)
+    figure, panels = subplots(1, 2, figsize=(8.8, 4.3), sharex=True, sharey=True)
     for axes, (setting, title) in zip(panels, PANELS):
         for line, label, colour, marker, style in LINES:
             found = points(data, setting, line)
@@ -47,4 +49,3 @@ def draw_work_precision(data, path):
     panels[0].legend(loc="lower right")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
-    plt.close(figure)

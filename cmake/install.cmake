@@ -28,7 +28,9 @@ if(NOT HEADFLOW_PROGRAM)
 endif()
 install(TARGETS headflow RUNTIME DESTINATION bin)
 install(DIRECTORY docs DESTINATION share/headflow FILES_MATCHING PATTERN *.md PATTERN images EXCLUDE)
-install(DIRECTORY figures configs DESTINATION share/headflow PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY configs DESTINATION share/headflow)
+install(DIRECTORY python/headflow DESTINATION share/headflow/python
+        FILES_MATCHING PATTERN *.py PATTERN *.css PATTERN *.js PATTERN *.html PATTERN __pycache__ EXCLUDE)
 
 # The manual page and the completions are what the program says of itself.
 function(headflow_install_output folder file)

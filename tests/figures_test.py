@@ -9,10 +9,10 @@ import sys
 import tomllib
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "figures"))
-import result_file
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 from figure_checks import attention, losses, phases, planes, pruning, samples, sgd, similarity
 from figure_checks.verdicts import Verdicts
+from headflow.figures import result_file
 
 CHECKS = {"sgd": sgd, "losses": losses, "pruning": pruning, "samples": samples, "similarity": similarity, "phases": phases,
           "planes": planes, "attention": attention}

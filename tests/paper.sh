@@ -12,4 +12,4 @@ else
   "$headflow" reproduce fig02 fig11 fig12 fig14 fig15 --quiet --output "$folder"
   "$headflow" verify --effort quick --results "$folder" --quiet --output "$folder/verify.json"
 fi
-/usr/bin/python3 "$(dirname "$0")/../figures/report.py" "$folder"
+PYTHONPATH=$(dirname "$0")/../python /usr/bin/python3 -P -m headflow.figures.report "$folder"

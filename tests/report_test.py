@@ -1,4 +1,4 @@
-"""The page of figures/report.py as a browser shows it. Usage: report_test.py [FOLDER]
+"""The page of headflow.figures.report as a browser shows it. Usage: report_test.py [FOLDER]
 
 Makes a small folder like that of `headflow reproduce`, writes its page and looks at it with chromium at the widths of
 a phone, a tablet and a desk. FOLDER: a real one is looked at as well; with HEADFLOW_TEST_EFFORT=full it must have all twenty figures.
@@ -23,12 +23,11 @@ import netCDF4
 from PIL import Image, ImageDraw
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "figures"))
+sys.path.insert(0, str(ROOT / "python"))
 
-import report  # noqa: E402
-import statements  # noqa: E402
-from formulas import typeset  # noqa: E402
-from outcome import PAPER, Outcome  # noqa: E402
+from headflow.figures import report, statements  # noqa: E402
+from headflow.figures.formulas import typeset  # noqa: E402
+from headflow.figures.outcome import PAPER, Outcome  # noqa: E402
 
 REAL = Path(sys.argv.pop(1)) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else None
 SIZES = [(360, 800), (768, 1024), (1280, 900)]

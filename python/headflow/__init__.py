@@ -12,20 +12,17 @@ are only ``headflow.figures`` and ``headflow.plot``, which draw.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
+_why: ImportError | None = None
 try:
     from . import _core
 except ImportError as _error:
     if "_core" not in str(_error):
         raise
-    _why: ImportError | None = _error
+    _why = _error
     __version__ = "unknown"
-
-    def __getattr__(name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise ImportError(f"headflow.{name} needs the compiled part of the package, which is not here: pip install .") from _why
 else:
     from .compute import (attention, bayes, compare, fixed_point, flow, hessian, minima, phases, prune, sgd, similarity,
                           verify)
@@ -39,6 +36,17 @@ else:
 
     __version__ = _core.version
     __all__ = ["Error", "Evaluation", "FileError", "HeadflowWarning", "Interrupted", "Loss", "OptionError",
-               "PointValues", "Prior", "Problem", "attention", "bayes", "compare", "discrete", "fixed_point",
-               "flipping", "flow", "gaussian", "hessian", "loss", "minima", "mixture", "open", "options", "phases",
+               "PointValues", "plot", "Prior", "Problem", "attention", "bayes", "compare", "discrete", "fixed_point",
+               "animate", "flipping", "flow", "gaussian", "hessian", "loss", "minima", "mixture", "open", "options", "phases",
                "prune", "sgd", "similarity", "verify"]
+
+
+def __getattr__(name: str) -> Any:
+    """What draws is imported when it is wanted; what computes may not be here."""
+    if name in ("plot", "animate"):
+        function = getattr(importlib.import_module(f".{name}", __name__), name)
+        globals()[name] = function  # the import has put the module there
+        return function
+    if _why is None or name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise ImportError(f"headflow.{name} needs the compiled part of the package, which is not here: pip install .") from _why

@@ -109,9 +109,10 @@ int run_man(Invocation&) {
   }
   fmt::print(
       ".SH ENVIRONMENT\n"
-      ".TP\n.B HEADFLOW_SHARE\nthe folder of figures/ and configs/, if not ../share/headflow as "
+      ".TP\n.B HEADFLOW_SHARE\nthe folder of python/ and configs/, if not ../share/headflow as "
       "seen from the program, or the source it was built from\n"
-      ".TP\n.B PYTHON\nthe Python that draws; it needs matplotlib, xarray and netCDF4\n"
+      ".TP\n.B PYTHON\nthe Python that draws, 3.11 or later; it needs matplotlib, xarray and "
+      "netCDF4\n"
       ".SH SEE ALSO\n"
       "M. Sagitova, O. Duranthon, L. Zdeborova, Specialization of softmax attention heads: "
       "insights "

@@ -10,7 +10,6 @@ namespace {
 
 int run_plot(Invocation& call) {
   if (call.names.empty()) throw Error("plot needs a result file; headflow plot --help");
-  const std::string script = data_path("figures/plot.py");
   const std::string python = drawing_python();
   if (python.empty()) throw Error(how_to_draw());
   if (call.names.size() > 1 && !call.config.result.output.empty()) {
@@ -21,7 +20,7 @@ int run_plot(Invocation& call) {
   if (!call.config.result.output.empty()) remove_leftovers(call.config.result.output);
   int worst = kSuccess;
   for (const std::string& file : call.names) {
-    std::vector<std::string> arguments = {python, script, file};
+    std::vector<std::string> arguments = {file};
     if (!call.config.result.output.empty()) arguments.push_back(call.config.result.output);
     if (call.quiet) arguments.emplace_back("--quiet");
     if (!call.only.empty()) {
@@ -29,7 +28,7 @@ int run_plot(Invocation& call) {
       for (const std::string& name : call.only) only += (only.empty() ? "" : ",") + name;
       arguments.insert(arguments.end(), {"--only", only});
     }
-    if (run_program(arguments) != 0) worst = kBadInput;
+    if (run_module(python, "headflow.plot", arguments) != 0) worst = kBadInput;
   }
   return worst;
 }

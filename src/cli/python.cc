@@ -28,7 +28,7 @@ std::string data_path(const std::string& name) {
     const fs::path place = fs::path(given) / name;
     if (fs::exists(place, error)) return fs::absolute(place, error).string();
     throw Error(
-        fmt::format("{} is not there; HEADFLOW_SHARE must name the folder that holds figures/ and "
+        fmt::format("{} is not there; HEADFLOW_SHARE must name the folder that holds python/ and "
                     "configs/, as PREFIX/share/headflow does",
                     in_quotes(place.string())));
   }
@@ -46,7 +46,7 @@ std::string data_path(const std::string& name) {
   }
   throw Error(fmt::format(
       "{} is neither in {} nor in the source of the program: install it with `make "
-      "install`, or let HEADFLOW_SHARE name the folder that holds figures/ and configs/",
+      "install`, or let HEADFLOW_SHARE name the folder that holds python/ and configs/",
       name, in_quotes((program.parent_path().parent_path() / "share/headflow").string())));
 }
 
@@ -78,18 +78,33 @@ std::string drawing_python() {
   if (const char* given = std::getenv("PYTHON"); given && *given) candidates.emplace_back(given);
   candidates.insert(candidates.end(), {"/usr/bin/python3", "python3"});
   for (const std::string& python : candidates) {
-    // Found, not imported: that would take a second.
+    // Found, not imported: that would take a second. -P, which leaves out the current folder, is
+    // of Python 3.11.
     const std::string check =
         "import importlib.util, sys; "
         "sys.exit(not all(map(importlib.util.find_spec, ('matplotlib', 'xarray', 'netCDF4'))))";
-    if (run_program({python, "-c", check}, true) == 0) return python;
+    if (run_program({python, "-P", "-c", check}, true) == 0) return python;
   }
   return "";
 }
 
 std::string how_to_draw() {
-  return "drawing needs Python with matplotlib, xarray and netCDF4 (Debian: apt-get install "
+  return "drawing needs Python 3.11 or later with matplotlib, xarray and netCDF4 (Debian: apt-get "
+         "install "
          "python3-matplotlib python3-xarray python3-netcdf4); $PYTHON names another Python";
+}
+
+int run_module(const std::string& python, const std::string& module,
+               const std::vector<std::string>& arguments, bool silent) {
+  static const std::string others = [] {  // an empty one would be the current folder
+    const char* given = std::getenv("PYTHONPATH");
+    return given && *given ? ":" + std::string(given) : std::string();
+  }();
+  const fs::path ours = fs::path(data_path("python/headflow")).parent_path();
+  ::setenv("PYTHONPATH", (ours.string() + others).c_str(), 1);
+  std::vector<std::string> all = {python, "-P", "-m", module};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run_program(all, silent);
 }
 
 }  // namespace headflow::cli

@@ -78,10 +78,10 @@ nlohmann::ordered_json read_times(const std::string& path) {
   return out.is_object() ? out : nlohmann::ordered_json::object();
 }
 
-/// The drawings that we have: scripts in figures/ with a function draw(folder, name).
+/// The drawings that we have: files of the package with a function draw(folder, name).
 std::vector<std::string> drawings() {
   std::vector<std::string> out;
-  for (const auto& entry : fs::directory_iterator(data_path("figures"))) {
+  for (const auto& entry : fs::directory_iterator(data_path("python/headflow/figures"))) {
     if (entry.path().extension() != ".py") continue;
     std::ifstream in(entry.path());
     for (std::string line; std::getline(in, line);) {
@@ -158,9 +158,10 @@ int draw(const Invocation& call, const std::string& folder, const std::set<std::
     fmt::print(stderr, "headflow: note: nothing was drawn: {}\n", how_to_draw());
     return kSuccess;
   }
-  std::vector<std::string> arguments = {python, data_path("figures/draw.py"), folder};
+  std::vector<std::string> arguments = {folder};
   arguments.insert(arguments.end(), figures.begin(), figures.end());
-  return run_program(arguments, call.quiet) == 0 ? kSuccess : kInternalError;
+  return run_module(python, "headflow.figures.draw", arguments, call.quiet) == 0 ? kSuccess
+                                                                                 : kInternalError;
 }
 
 std::vector<std::string> figure_names() {

@@ -14,6 +14,7 @@ PROGRAM = Path(sys.argv.pop(1)).resolve()
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 PLAIN = {key: value for key, value in os.environ.items() if key not in ("HEADFLOW_SHARE", "DESTDIR")}
+PLAIN["PYTHONDONTWRITEBYTECODE"] = "1"  # what is installed is looked at after it was used
 
 
 def run(*arguments, cwd, program=None, **environment):
@@ -60,7 +61,8 @@ class Install(unittest.TestCase):
 
     def test_what_is_installed(self):
         self.assertEqual(self.left, [], "files outside the prefix")
-        for file in ("bin/headflow", "share/headflow/figures/plot.py", "share/headflow/figures/report.css", "share/headflow/figures/report.js",
+        for file in ("bin/headflow", "share/headflow/python/headflow/plot.py", "share/headflow/python/headflow/figures/report.css",
+                     "share/headflow/python/headflow/figures/report.js",
                      "share/headflow/configs/paper/fig02.toml", "share/headflow/docs/theory.md", "share/man/man1/headflow.1",
                      "share/bash-completion/completions/headflow", "share/zsh/site-functions/_headflow",
                      "share/fish/vendor_completions.d/headflow.fish", "share/doc/headflow/LICENSE", "share/doc/headflow/CITATION.cff"):
@@ -91,9 +93,10 @@ class Install(unittest.TestCase):
         self.assertTrue((self.elsewhere / "run.png").read_bytes().startswith(b"\x89PNG"))
 
     def test_the_folder_of_the_day_is_not_trusted(self):
-        """A script that lies about is not run in place of ours."""
-        (self.elsewhere / "figures").mkdir(exist_ok=True)
-        (self.elsewhere / "figures/plot.py").write_text("print('not ours')\n")
+        """A package that lies about is not taken in place of ours."""
+        (self.elsewhere / "headflow").mkdir(exist_ok=True)
+        for name in ("headflow/__init__", "headflow/plot", "xarray", "argparse"):
+            (self.elsewhere / f"{name}.py").write_text("print('not ours')\n")
         lone = self.elsewhere.parent / "lone/bin/headflow"
         lone.parent.mkdir(parents=True)
         shutil.copy(self.program, lone)
@@ -101,14 +104,18 @@ class Install(unittest.TestCase):
             done = run("plot", "none.nc", cwd=self.elsewhere, program=program)
             self.assertEqual(done.returncode, 2)
             self.assertNotIn("not ours", done.stdout + done.stderr)
-            self.assertIn("there is no such file", done.stderr)  # the installed script; for `lone`, that of the source
+            self.assertIn("there is no such file", done.stderr)  # the installed package; for `lone`, that of the source
 
     def test_another_folder_can_be_named(self):
         done = self.call("reproduce", "list", HEADFLOW_SHARE=str(ROOT))
         self.assertEqual(done.returncode, 0, done.stderr)
         done = self.call("reproduce", "list", HEADFLOW_SHARE=str(self.elsewhere))
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("HEADFLOW_SHARE must name the folder that holds figures/ and configs/", done.stderr)
+        self.assertIn("HEADFLOW_SHARE must name the folder that holds python/ and configs/", done.stderr)
+        done = self.call("plot", "none.nc", HEADFLOW_SHARE=str(ROOT))
+        self.assertIn("there is no such file", done.stderr)
+        done = self.call("plot", "none.nc", HEADFLOW_SHARE=str(self.elsewhere.parent))
+        self.assertIn("HEADFLOW_SHARE must name the folder", done.stderr)
 
 
 class Completion(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""figures/plot.py with files that the program makes. Usage: plot_test.py PATH_TO_HEADFLOW.
+"""headflow.plot with results that the program makes. Usage: plot_test.py PATH_TO_HEADFLOW.
 
 All pictures are drawn in this process: starting Python and matplotlib takes longer than most of them.
 """
@@ -12,23 +12,25 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
+import warnings
 from pathlib import Path
 
 import netCDF4
 import numpy as np
+import matplotlib
 import xarray
+from matplotlib.figure import Figure
 from PIL import Image
 
 PROGRAM = sys.argv.pop(1)
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "figures"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-import attention_maps  # noqa: E402
-import plot  # noqa: E402
-import similarity  # noqa: E402
-import style  # noqa: E402
-from heads import draw_path, draw_plane  # noqa: E402
+from headflow.figures import attention_maps, picture, similarity, style  # noqa: E402
+from headflow.figures.heads import draw_path, draw_plane  # noqa: E402
+from headflow.plot import main, plot  # noqa: E402
 
 DPI = 100
+KINDS = ("flow", "one", "sgd", "compare", "curves", "tasks", "grid")
 
 SWEEP = """\
 [problem]
@@ -90,43 +92,42 @@ def headflow(*arguments):
 
 
 def run(*arguments):
-    """As `plot.py ARGUMENTS`: (exit code, standard output, standard error)."""
+    """As `python -m headflow.plot ARGUMENTS`: (exit code, standard output, standard error)."""
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), \
-            unittest.mock.patch.object(sys, "argv", ["plot.py", *map(str, arguments)]):
+            unittest.mock.patch.object(sys, "argv", ["plot", *map(str, arguments)]):
         try:
-            code = plot.main() or 0
+            code = main() or 0
         except SystemExit as stop:
             code = stop.code
     return code, out.getvalue(), errors.getvalue()
 
 
+def setUpModule():
+    style.LOOK["savefig.dpi"] = DPI  # what is looked at here can be seen so
+    Plot.temporary = tempfile.TemporaryDirectory()
+    Plot.folder = folder = Path(Plot.temporary.name)
+    short = ["--tokens", 3, "--nu", "2,2"]
+    sgd = [*short, "--dim", 100, "--batch", 100, "--lr", 0.1, "--tau", 5, "--outputs", 20]
+    headflow("flow", *short, "--activation", "softmax-1", "--time", 20, "--outputs", 20, "--spacing", "log", "--output", folder / "flow.nc")
+    headflow("flow", "--prior", "gaussian", "--features", 1, "--heads", 1, "--nu", 2, "--time", 2, "--output", folder / "one.nc")
+    headflow("sgd", *sgd, "--runs", 2, "--output", folder / "sgd.nc")
+    headflow("compare", *sgd, "--output", folder / "compare.nc")
+    for name, text in (("curves", CURVES), ("tasks", TASKS), ("grid", GRID), ("labels", LABELS)):
+        (folder / f"{name}.toml").write_text(text)
+        headflow("sweep", folder / f"{name}.toml", "--output", folder / f"{name}.nc")
+
+
+def tearDownModule():
+    Plot.temporary.cleanup()
+
+
 class Plot(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        style.plt.rcParams["savefig.dpi"] = DPI  # what is looked at here can be seen so
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.folder = folder = Path(cls.temporary.name)
-        short = ["--tokens", 3, "--nu", "2,2"]
-        sgd = [*short, "--dim", 100, "--batch", 100, "--lr", 0.1, "--tau", 5, "--outputs", 20]
-        headflow("flow", *short, "--activation", "softmax-1", "--time", 20, "--outputs", 20, "--spacing", "log", "--output", folder / "flow.nc")
-        headflow("flow", "--prior", "gaussian", "--features", 1, "--heads", 1, "--nu", 2, "--time", 2, "--output", folder / "one.nc")
-        headflow("sgd", *sgd, "--runs", 2, "--output", folder / "sgd.nc")
-        headflow("compare", *sgd, "--output", folder / "compare.nc")
-        for name, text in (("curves", CURVES), ("tasks", TASKS), ("grid", GRID), ("labels", LABELS)):
-            (folder / f"{name}.toml").write_text(text)
-            headflow("sweep", folder / f"{name}.toml", "--output", folder / f"{name}.nc")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
-
     @functools.cache
     def draw(name, only=()):
         """Path of the picture without its suffix: drawn once, written as PNG and as SVG, whose words say what was drawn."""
         path = Plot.folder / f"{name}{''.join(only)}"
-        data, kind = plot.read(Plot.folder / f"{name}.nc")
-        style.save(plot.DRAW[kind](data, list(only)), path, ["png", "svg"])
+        picture.save(plot(Plot.folder / f"{name}.nc", only), path, ["png", "svg"])
         return path
 
     def words(self, name, *only):
@@ -137,7 +138,7 @@ class Plot(unittest.TestCase):
             self.assertTrue(word in text, f"not in the picture: {word}")
 
     def test_every_kind_has_a_picture(self):
-        for name in ("flow", "one", "sgd", "compare", "curves", "tasks", "grid"):
+        for name in KINDS:
             with self.subTest(name):
                 with Image.open(Plot.draw(name).with_suffix(".png")) as picture:
                     self.assertGreater(min(picture.size) / DPI, 2.5)  # inches
@@ -160,17 +161,16 @@ class Plot(unittest.TestCase):
 
     def test_heads_in_the_plane_are_those_of_the_figures(self):
         """A path ends with the marker of its head; an end without a path stands at the end of a ray from the origin."""
-        _, axes = style.plt.subplots()
+        axes = Figure().subplots()
         draw_path(axes, np.array([1.0]), np.array([2.0]), 1)
         self.assertEqual((axes.lines[0].get_xydata()[0].tolist(), axes.lines[-1].get_xydata().tolist()), ([0, 0], [[1, 2]]))
         self.assertEqual(axes.lines[-1].get_marker(), style.MARKERS[1])
         heads = np.full((3, 4, 2), np.nan)
         heads[:2, :2] = [[[0, 0], [0, 0]], [[1, 1], [1, -1]]]  # two of four heads and two of three times are padding
-        _, axes = style.plt.subplots()
+        axes = Figure().subplots()
         draw_plane(axes, heads)
         ends = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() in style.MARKERS]
         self.assertEqual(ends, [[[1, 1]], [[1, -1]]])
-        style.plt.close("all")
 
     def test_runs(self):
         self.assert_words(self.words("flow"), "Flow: softmax-1", "refinement difference", "training time", "orthogonal part", "bias", "scale")
@@ -228,6 +228,56 @@ class Plot(unittest.TestCase):
         self.assert_words(self.words("labels"), r"a$\frac{$", "$1, $2")
 
 
+class InMemory(unittest.TestCase):
+    """Pictures of datasets, as a notebook draws them."""
+
+    def data(self, name):
+        with xarray.open_dataset(Plot.folder / f"{name}.nc") as data:
+            return data.load()
+
+    def pixels(self, figure):
+        return np.asarray(Image.open(io.BytesIO(figure._repr_png_())).convert("RGB"))
+
+    def test_every_kind(self):
+        before = dict(matplotlib.rcParams)
+        filters = list(warnings.filters)
+        for name in KINDS:
+            with self.subTest(name):
+                figure = plot(self.data(name))
+                self.assertIsInstance(figure, Figure)
+                self.assertGreater(sum(len(axes.lines) + len(axes.images) for axes in figure.axes), 0)
+        self.assertEqual(dict(matplotlib.rcParams), before)
+        self.assertEqual(warnings.filters, filters)
+        self.assertNotIn("matplotlib.pyplot", sys.modules)
+
+    def test_as_of_the_file_whatever_the_settings_of_the_caller(self):
+        expected = self.pixels(plot(Plot.folder / "flow.nc"))
+        with matplotlib.rc_context({"axes.facecolor": "black", "lines.linewidth": 9, "font.size": 30, "grid.color": "red", "xtick.color": "red"}):
+            figure = plot(self.data("flow"))
+            self.assertTrue(np.array_equal(self.pixels(figure), expected))
+
+    def test_into_a_figure_of_the_caller(self):
+        for name in ("flow", "compare", "tasks"):
+            with self.subTest(name):
+                figure = Figure(figsize=(7, 4))
+                left, right = figure.subfigures(1, 2)
+                self.assertIs(plot(self.data(name), figure=right), right)
+                self.assertGreater(len(figure.axes), 1)
+                self.assertEqual(left.axes, [])
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        self.assertIs(plot(self.data("flow"), figure=figure), figure)
+        figure.savefig(io.BytesIO(), format="png")
+        self.assertEqual(matplotlib.colors.to_hex(figure.axes[0].xaxis.get_gridlines()[1].get_color()), style.LOOK["grid.color"])
+
+    def test_what_cannot_be_drawn(self):
+        self.assertEqual(plot(self.data("curves"), "bayes").axes[0].get_ylabel(), "Bayes risk")
+        for message, data, only in (("there is no los; it has", self.data("curves"), ["los"]), ("none", self.data("flow"), ["loss"]),
+                                    ("its format is not given", xarray.Dataset(), None), ("there is no such file", "none.nc", None),
+                                    ("not a whole result", self.data("flow").drop_vars("m"), None)):
+            with self.subTest(message), self.assertRaisesRegex((ValueError, OSError), message):
+                plot(data, only)
+
+
 class Scales(unittest.TestCase):
     """Colours of figures of the paper, from small files like those of a sweep."""
 
@@ -236,7 +286,8 @@ class Scales(unittest.TestCase):
         data = xarray.Dataset(variables, coordinates, {"format_version": 1, "format": "headflow-sweep", "configuration": configuration})
         with tempfile.TemporaryDirectory() as folder:
             data.to_netcdf(Path(folder) / "small.nc")
-            return script.draw(Path(folder), "small")
+            with style.our_look():
+                return script.draw(Path(folder), "small")
 
     def test_cosines_diverge_from_zero(self):
         cosine = np.array([[-0.7, 0.0], [0.2, 1.0]])
@@ -251,7 +302,6 @@ class Scales(unittest.TestCase):
         self.assertLess(max(low.mean(), high.mean()), 0.5)  # both ends are dark,
         self.assertGreater(np.abs(low - high).max(), 0.3)  # and of different colours
         self.assertIn("cosine", bar.get_ylabel())
-        style.plt.close(figure)
 
     def test_the_scale_of_attention_says_what_it_is(self):
         weights = np.linspace(0, 2, 3 * 2 * 2 * 3).reshape(3, 2, 2, 3)
@@ -262,8 +312,7 @@ class Scales(unittest.TestCase):
         for words in ("attention of head", "square-root scale", "at most 1 with softmax"):
             self.assertIn(words, bar.get_xlabel())
         self.assertEqual([text.get_text() for text in bar.get_xticklabels()], ["0", "0.1", "0.5", "1", "2"])
-        style.plt.close(figure)
 
 
 if __name__ == "__main__":
-    unittest.main(warnings="ignore")  # plot.py says which of them are no news; the runner forgets it
+    unittest.main()

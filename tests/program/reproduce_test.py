@@ -51,7 +51,8 @@ class Drawings(unittest.TestCase):
             configs.mkdir()
             (configs / "fig11.toml").write_text('[figure]\ndrawing = "antigravity"\n')
             (Path(folder) / "fig11.nc").write_text("")
-            done = subprocess.run(["/usr/bin/python3", ROOT / "figures/draw.py", folder, "fig11"], capture_output=True, text=True)
+            done = subprocess.run(["/usr/bin/python3", "-P", "-m", "headflow.figures.draw", folder, "fig11"], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("antigravity", done.stderr)
             self.assertIn("similarity", done.stderr)
@@ -60,7 +61,7 @@ class Drawings(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             share = Path(folder) / "share"
             (share / "configs/paper").mkdir(parents=True)
-            (share / "figures").symlink_to(ROOT / "figures")
+            (share / "python").symlink_to(ROOT / "python")
             text = (ROOT / "configs/paper/fig11.toml").read_text()
             (share / "configs/paper/fig11.toml").write_text(text.replace('drawing = "similarity"', 'drawing = "similarty"'))
             done = subprocess.run([PROGRAM, "reproduce", "fig11", "--output", Path(folder) / "out"], capture_output=True,

@@ -4,7 +4,7 @@ import html
 import math
 import re
 
-from formulas import typeset
+from .formulas import typeset
 
 VERDICTS = {"holds": "holds", "holds as corrected": "corrected"}  # and its class; all else fails
 RELATIONS = {"<=": "≤", ">=": "≥"}

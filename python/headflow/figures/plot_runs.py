@@ -1,50 +1,34 @@
-"""Pictures of one run: the flow, SGD, and SGD over the flow."""
+"""Pictures of runs: the flow, and SGD."""
 
-import tomllib
-
-import matplotlib.pyplot as plt
 import numpy as np
 
-from comparison import NAMES, draw_row
-from heads import draw_plane
-from style import HEADS, line_look, overlap, power_of_ten
+from .heads import draw_over_time, draw_plane, handles
+from .picture import figure_of
+from .style import HEADS, overlap, settings, steps
 
 MOST_RUNS = 5
 MOST_FEATURES = 4
 
 
-def headline(data):
-    """The setting, from the configuration that every file carries."""
-    problem = tomllib.loads(data.attrs["configuration"])["problem"]
-    nu = problem.get("nu")
-    parts = [NAMES.get(problem["activation"], problem["activation"]), f"{problem['prior']} prior",
-             f"$L = {problem['tokens']}$", f"$H = {problem['heads']}$", f"$F = {problem['features']}$"]
-    if nu is not None:
-        parts.append(f"$\\nu = {', '.join(f'{x:g}' for x in np.atleast_1d(nu))}$")
-    return ", ".join(parts)
-
-
-def over_time(axes, data, values, label, look):
-    """One line for each run: values over run and time."""
-    time = data.time.values
-    later = time > 0
-    for run in range(min(values.shape[0], MOST_RUNS)):
-        axes.plot(time[later], values[run][later], label=label if run == 0 else None, linewidth=1.3 if run == 0 else 0.7, **look)
+def over_time(axes, data, values, color=HEADS[0], label=None):
+    """One line for each run, the first one thick: values over run and time."""
+    later = data.time.values > 0
+    for run, line in enumerate(values[:MOST_RUNS]):
+        axes.plot(data.time.values[later], line[later], color=color, label=None if run else label, linewidth=0.7 if run else 1.3)
 
 
 def draw_loss(axes, data):
     """The band is the error; where it is too thin to be seen its size is in the title."""
     later = data.time.values > 0
     remarks = []
-    for name, factor, text, look in (("batch_loss", 2, "a batch", {"color": "#444444", "linestyle": "-"}),
-                                     ("loss", 1, "population", {"color": HEADS[1], "linestyle": "-"})):
+    for name, factor, text, color in (("batch_loss", 2, "a batch", "#444444"), ("loss", 1, "population", HEADS[1])):
         if name not in data:
             continue
         value, error = (data[v].values[0][later] for v in (name, name + "_error"))
         known = np.isfinite(error)
         axes.fill_between(data.time.values[later][known], (value - factor * error)[known], (value + factor * error)[known],
-                          color=look["color"], alpha=0.25, linewidth=0)
-        over_time(axes, data, data[name].values, text, look)
+                          color=color, alpha=0.25, linewidth=0)
+        over_time(axes, data, data[name].values, color, text)
         kind = data[name + "_error"].attrs.get("error_kind", "error")
         largest = factor * error[known].max() if known.any() else np.inf
         remarks.append(f"± {'2 × ' if factor == 2 else ''}{kind}, at most {largest:.1g}")
@@ -56,8 +40,8 @@ def draw_loss(axes, data):
 
 def draw_per_head(axes, data, values, label):
     """values over run, time and head."""
-    for h in range(values.shape[2]):
-        over_time(axes, data, values[:, :, h], f"$h = {h + 1}$", line_look(h))
+    for run in reversed(range(min(values.shape[0], MOST_RUNS))):
+        draw_over_time(axes, data.time.values, values[run], **({"linewidth": 0.7, "markersize": 2.5} if run else {"linewidth": 1.3}))
     axes.set_ylabel(label)
 
 
@@ -88,17 +72,18 @@ def panels_of(data):
             yield lambda axes, data, block=block, label=label: draw_per_head(axes, data, block.values, label)
         elif block.dims[2:] == ():
             label = f"{block.attrs.get('long_name', '')} ${name}$"
-            yield lambda axes, data, block=block, label=label: (over_time(axes, data, block.values, None, line_look(0)), axes.set_ylabel(label))
+            yield lambda axes, data, block=block, label=label: (over_time(axes, data, block.values), axes.set_ylabel(label))
     if "gradient_norm" in data:
-        yield lambda axes, data: (over_time(axes, data, data.gradient_norm.values, None, line_look(0)), axes.set_yscale("log"),
+        yield lambda axes, data: (over_time(axes, data, data.gradient_norm.values), axes.set_yscale("log"),
                                   axes.set_ylabel(r"$\|\nabla E\|$"))
 
 
-def draw_panels(data, title):
+def draw_panels(data, title, figure):
     draws = list(panels_of(data))
     columns = min(4, (len(draws) + 1) // 2)
     rows = -(-len(draws) // columns)
-    figure, panels = plt.subplots(rows, columns, figsize=(3.5 * columns, 0.6 + 2.9 * rows), squeeze=False)
+    figure = figure_of(figure, (3.5 * columns, 0.6 + 2.9 * rows))
+    panels = figure.subplots(rows, columns, squeeze=False)
     for axes, draw in zip(panels.flat, draws):
         draw(axes, data)
         if not axes.get_xlabel():  # all but the plane
@@ -107,30 +92,16 @@ def draw_panels(data, title):
     for axes in panels.flat[len(draws):]:
         axes.set_visible(False)
     if data.sizes["attention_head"] <= 8:
-        panels.flat[1].legend(fontsize=8)
+        panels.flat[1].legend(handles=handles(data.sizes["attention_head"], "$h = {}$"), fontsize=8)
     figure.suptitle(title)
     return figure
 
 
-def draw_flow(data, only):
-    return draw_panels(data.expand_dims("run"), f"Flow: {headline(data)}\n{data.attrs.get('outcome_message', '')}")
+def draw_flow(data, only=(), figure=None):
+    return draw_panels(data.expand_dims("run"), f"Flow: {settings(data)}\n{data.attrs.get('outcome_message', '')}", figure)
 
 
-def draw_sgd(data, only):
+def draw_sgd(data, only=(), figure=None):
     runs = data.sizes["run"]
     drawn = "1 run" if runs == 1 else f"{min(runs, MOST_RUNS)} of {runs} runs, the first thick"
-    return draw_panels(data, f"SGD: {headline(data)}\n$D = {power_of_ten(data.attrs['dim'])}$, $N_b = {power_of_ten(data.attrs['batch'])}$, "
-                             f"$\\gamma = {power_of_ten(data.attrs['lr'])}$, {drawn}")
-
-
-def draw_comparison(data, only):
-    runs = min(data.sizes["run"], 3)
-    figure, rows = plt.subplots(runs, 4, figsize=(13, 0.8 + 3.2 * runs), squeeze=False)
-    for run, axes in enumerate(rows):
-        last = run == runs - 1
-        draw_row(axes, data, f"run {run + 1} of {data.sizes['run']}", run, note=last)
-        for panel in axes:
-            panel.set_xlabel("training time $\\tau = \\gamma \\times$ steps" + "\n\n" * last)
-    figure.suptitle(f"SGD over its limit: {headline(data)}, $D = {power_of_ten(data.attrs['dim'])}$, $N_b = {power_of_ten(data.attrs['batch'])}$, "
-                    f"$\\gamma = {power_of_ten(data.attrs['lr'])}$")
-    return figure
+    return draw_panels(data, f"SGD: {settings(data)}\n{steps(data.attrs)}, {drawn}", figure)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import netCDF4
 
-import figure_table
-from embed import embed
+from . import figure_table
+from .embed import embed
 
 PAPER = [f"fig{number:02d}" for number in range(1, 21)]
 

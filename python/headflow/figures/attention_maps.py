@@ -1,10 +1,10 @@
 """Attention of each head on the tokens of a few sequences, the relevant token framed."""
 
-import matplotlib.pyplot as plt
 from matplotlib.colors import PowerNorm
 from matplotlib.patches import Rectangle
 
-from style import ACTIVATIONS, WIDTH, load, settings
+from .picture import subplots
+from .style import ACTIVATIONS, WIDTH, load, settings
 
 FRAME = "#D55E00"
 
@@ -16,7 +16,7 @@ def draw(folder, name):
     heads, tokens = weights.shape[2:]
     # Weights of softmax-1 reach v, those of Bayes-softmax H. The root keeps small ones visible on one scale.
     norm = PowerNorm(0.5, 0, max(heads, weights.max()))
-    figure, panels = plt.subplots(*weights.shape[:2], figsize=(WIDTH, 1.55 * len(weights) + 1.1), squeeze=False,
+    figure, panels = subplots(*weights.shape[:2], figsize=(WIDTH, 1.55 * len(weights) + 1.1), squeeze=False,
                                   sharex=True, sharey=True)
     for a, line in enumerate(panels):
         for s, axes in enumerate(line):

@@ -7,11 +7,11 @@ fixed runs: the ratio then has the law of Student's t, with two degrees of freed
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
 
-from style import HEADS, MARKERS, WIDTH, below, load, power_of_ten, settings
+from .picture import subplots
+from .style import HEADS, MARKERS, WIDTH, below, load, power_of_ten, settings
 
 LINES = ["-", "--"]
 
@@ -86,7 +86,7 @@ def draw(folder, name):
     data = load(folder, name)
     samples = data.samples.values
     off, spread = differences(data), predicted(data)
-    figure, panels = plt.subplots(1, 3, figsize=(WIDTH, 4.1), gridspec_kw={"width_ratios": [1.2, 1.2, 1]})
+    figure, panels = subplots(1, 3, figsize=(WIDTH, 4.1), gridspec_kw={"width_ratios": [1.2, 1.2, 1]})
     draw_differences(panels[0], off, spread)
     draw_ratios(panels[1], off / spread)
     draw_sizes(panels[2], off, spread, samples)

@@ -2,7 +2,7 @@
 
 import textwrap
 
-from sweep_axes import axes_of
+from .sweep_axes import axes_of
 
 COLUMNS = 4
 MOST_PANELS = 8

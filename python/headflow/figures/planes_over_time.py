@@ -1,18 +1,16 @@
 """Heads in the plane of the hidden directions, and below their overlaps over time."""
 
-import matplotlib.pyplot as plt
-
-from heads import draw_overlaps, draw_plane, legend, limits, set_limits
-from style import WIDTH, load, settings
+from .heads import draw_overlaps, draw_plane, legend, limits, set_limits, shape
+from .picture import subplots
+from .style import WIDTH, load, settings
 
 
 def draw(folder, name):
     data = load(folder, name)
     m, tau = data.m_t.values, data.tau.values
     columns = len(m)
-    across, up = (high - low for low, high in (limits(m, 0), limits(m, 1)))
-    plane = (WIDTH - 1.2) / columns * up / across
-    figure, panels = plt.subplots(3, columns, figsize=(WIDTH, plane + 5.2),
+    plane = (WIDTH - 1.2) / columns * shape(m)
+    figure, panels = subplots(3, columns, figsize=(WIDTH, plane + 5.2),
                                   gridspec_kw={"height_ratios": [plane, 1.5, 1.5]})
     for j in range(columns):
         draw_plane(panels[0, j], m[j])

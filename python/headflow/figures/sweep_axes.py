@@ -5,7 +5,7 @@ import tomllib
 
 import numpy as np
 
-from style import literal
+from .style import literal
 
 LETTERS = {"problem.heads": "heads $H$", "problem.tokens": "tokens $L$", "problem.features": "features $F$",
            "problem.nu": r"$\nu$", "problem.eta": r"$\eta$", "sgd.dim": "dimension $D$", "removed": "heads removed", "heads removed": "heads removed"}

@@ -1,4 +1,4 @@
-"""One page with the figures and the statements that were measured: report.py RESULTS_FOLDER
+"""One page with the figures and the statements that were measured: python -m headflow.figures.report RESULTS_FOLDER
 
 Writes RESULTS_FOLDER/index.html, which needs nothing but itself: pictures, style and script are inside. Its links lead to the
 files of the folder, to the pages of the documentation, which are copied to RESULTS_FOLDER/docs, and to the paper.
@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from urllib.parse import quote
 
-import statements
-from formulas import typeset
-from outcome import PAPER, Outcome
+from . import statements
+from .formulas import typeset
+from .outcome import PAPER, Outcome
 
 HERE = Path(__file__).parent
 DOCS = {"commands.md": "commands", "theory.md": "statements, and how each is measured", "result_format.md": "result files",
@@ -180,7 +180,7 @@ def page(outcome):
 def copy_documentation(folder):
     """So that a folder that is sent elsewhere is whole."""
     for page in DOCS:
-        source = HERE.parent / "docs" / page
+        source = HERE.parents[2] / "docs" / page  # of the source, or of what was installed
         if source.is_file():
             (folder / "docs").mkdir(exist_ok=True)
             shutil.copyfile(source, folder / "docs" / page)

@@ -1,17 +1,16 @@
 """The picture of a sweep: one block for each quantity, stacked."""
 
-import matplotlib.pyplot as plt
-
-from sweep_axes import axes_of, inner, map_axes
-from sweep_curves import Curves, Flows, Map
-from sweep_tasks import GRID_SIDE, Attention, Planes, Similarities, Trajectories
+from .picture import figure_of
+from .sweep_axes import axes_of, inner, map_axes
+from .sweep_curves import Curves, Flows, Map
+from .sweep_tasks import GRID_SIDE, Attention, Planes, Similarities, Trajectories
 
 # Drawn if asked for by name: they are about the computation, or belong to another quantity.
 QUIET = {"gradient_norm", "converged", "diverged", "index", "end_time", "R_norm", "R_norm_t", "signs", "excursions",
          "removed_head", "relevant", "tau"}
 
 
-class NothingToDraw(Exception):
+class NothingToDraw(ValueError):
     pass
 
 
@@ -60,12 +59,12 @@ def chosen(data, only):
     return sorted(names, key=lambda name: first.index(name) if name in first else len(first))
 
 
-def draw_sweep(data, only):
+def draw_sweep(data, only=(), figure=None):
     blocks = [block for name in chosen(data, only) for block in blocks_of(data, name)]
     heights = [block.inches() for block in blocks]
     columns = max(min(block.columns, GRID_SIDE) for block in blocks)
     width = min(max(5.5, 3.1 * columns), 14)
-    figure = plt.figure(figsize=(width, 0.4 + sum(heights)))
+    figure = figure_of(figure, (width, 0.4 + sum(heights)))
     parts = figure.subfigures(len(blocks), 1, height_ratios=heights, squeeze=False)[:, 0]
     for block, part in zip(blocks, parts):
         block.draw(part, columns)

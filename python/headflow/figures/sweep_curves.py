@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from style import HEADS, MARKERS, line_look, literal, number
-from sweep_axes import combinations, inner, is_number, roles, title_of, value_of, wants_log
-from sweep_block import Block, label_of
+from .style import HEADS, MARKERS, line_look, literal, number
+from .sweep_axes import combinations, inner, is_number, roles, title_of, value_of, wants_log
+from .sweep_block import Block, label_of
 
 
 class Curves(Block):

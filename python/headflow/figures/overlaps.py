@@ -1,10 +1,10 @@
 """Overlaps of the heads over training time: a row for each run, a column for each direction."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 
-from heads import draw_overlaps, legend, limits
-from style import ACTIVATIONS, WIDTH, load, settings
+from .heads import draw_overlaps, legend, limits
+from .picture import subplots
+from .style import ACTIVATIONS, WIDTH, load, settings
 
 
 def label(name, value):
@@ -16,7 +16,7 @@ def draw(folder, name):
     axis = data.m_t.dims[0]
     m, tau, learnt = data.m_t.values, data.tau.values, data.tau_s.values
     runs, features = m.shape[0], m.shape[-1]
-    figure, panels = plt.subplots(runs, features, figsize=(WIDTH, 1.9 * runs + 1.1), squeeze=False, sharex="row")
+    figure, panels = subplots(runs, features, figsize=(WIDTH, 1.9 * runs + 1.1), squeeze=False, sharex="row")
     for r, line in enumerate(panels):
         for f, axes in enumerate(line):
             draw_overlaps(axes, tau[r], m[r], f)

@@ -1,9 +1,8 @@
 """Heads in two planes of hidden directions, a column for each run."""
 
-import matplotlib.pyplot as plt
-
-from heads import draw_plane, legend, set_limits
-from style import WIDTH, load, overlap, settings
+from .heads import draw_plane, legend, set_limits
+from .picture import subplots
+from .style import WIDTH, load, overlap, settings
 
 PLANES = ((0, 1), (0, 2))
 
@@ -11,7 +10,7 @@ PLANES = ((0, 1), (0, 2))
 def draw(folder, name):
     data = load(folder, name)
     m = data.m_t.values
-    figure, panels = plt.subplots(len(PLANES), len(m), figsize=(WIDTH, 5.6), squeeze=False, sharex=True, sharey="row")
+    figure, panels = subplots(len(PLANES), len(m), figsize=(WIDTH, 5.6), squeeze=False, sharex=True, sharey="row")
     for line, plane in zip(panels, PLANES):
         for axes, run in zip(line, m):
             draw_plane(axes, run, plane, named=False)

@@ -1,10 +1,10 @@
 """Cosine similarity of two heads over the signal strengths."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection
 
-from style import WIDTH, load, settings
+from .picture import subplots
+from .style import WIDTH, load, settings
 
 EDGE = "#222222"
 
@@ -27,7 +27,7 @@ def draw(folder, name):
     data = load(folder, name)
     cosine = data.similarity.isel(attention_head=0, other_head=1).transpose("nu2", "nu1").values
     nu1, nu2 = data.nu1.values, data.nu2.values
-    figure, axes = plt.subplots(figsize=(WIDTH, 6.6))
+    figure, axes = subplots(figsize=(WIDTH, 6.6))
     # Centred at 0, a right angle. In grey the two halves look alike: the numbers and the border tell them apart.
     image = axes.imshow(cosine, origin="lower", cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
     for i in range(len(nu2)):

@@ -1,15 +1,14 @@
 """Loss after removing heads one by one: mean and spread over starts."""
 
-import matplotlib.pyplot as plt
-
-from style import ACTIVATIONS, PRIORS, WIDTH, below, configuration, load, settings
+from .picture import subplots
+from .style import ACTIVATIONS, PRIORS, WIDTH, below, configuration, load, settings
 
 
 def draw(folder, name):
     data = load(folder, name)
     problem = configuration(data)["problem"]
     spare = problem["heads"] - problem["features"]
-    figure, panels = plt.subplots(1, data.sizes["prior"], figsize=(WIDTH, 4.4), squeeze=False, sharey=True)
+    figure, panels = subplots(1, data.sizes["prior"], figsize=(WIDTH, 4.4), squeeze=False, sharey=True)
     for axes, prior in zip(panels[0], data.prior.values):
         axes.axvspan(-0.3, spare, color="#f2f2f2", linewidth=0, zorder=0)
         axes.axvline(spare, color="#666666", linewidth=1, linestyle="--")

@@ -1,18 +1,13 @@
-"""One look for all figures, and how result files are read and pictures written."""
+"""One look for all figures, and the words that they have in common."""
 
-import errno
+import contextlib
 import math
-import os
 import tomllib
-from pathlib import Path
 
 import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
-import result_file
+from . import result_file
 
 # Okabe and Ito's colours are distinct for every kind of colour vision. Their greys are not, so
 # nothing is told by colour alone: each head and each activation has a marker of its own as well.
@@ -27,32 +22,38 @@ ACTIVATIONS = {  # name in a file: name in a figure, colour, marker, line
 PRIORS = {"flipping": "flipping spike", "gaussian": "Gaussian signal"}
 WIDTH = 8.0  # inches, of every figure: 12 points are then 8 pixels on a phone of 390 pixels
 
-plt.rcParams.update(
-    {
-        "figure.constrained_layout.use": True,
-        "figure.constrained_layout.w_pad": 0.07,
-        "savefig.dpi": 200,
-        "font.size": 12,
-        "axes.titlesize": 12,
-        "figure.titlesize": 12,
-        "legend.fontsize": 11,
-        "xtick.labelsize": 11,
-        "ytick.labelsize": 11,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.color": "#e6e6e6",
-        "grid.linewidth": 0.6,
-        "axes.axisbelow": True,
-        "legend.frameon": False,
-        "mathtext.fontset": "dejavuserif",
-        "svg.fonttype": "path",  # as text, calligraphic letters would need fonts that few have
-        "svg.hashsalt": "headflow",
-    }
-)
+LOOK = {
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.w_pad": 0.07,
+    "savefig.dpi": 200,
+    "font.size": 12,
+    "axes.titlesize": 12,
+    "figure.titlesize": 12,
+    "legend.fontsize": 11,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "mathtext.fontset": "dejavuserif",
+    "svg.fonttype": "path",  # as text, calligraphic letters would need fonts that few have
+    "svg.hashsalt": "headflow",
+}
 
-# A file does not say when it was made: the same numbers give the same bytes.
-NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+NO_LOOK = {"backend", "backend_fallback", "date", "docstring", "interactive", "keymap", "macosx", "timezone", "tk", "toolbar", "webagg"}
+
+
+@contextlib.contextmanager
+def our_look():
+    """What is drawn inside has our look, whatever the caller's is, which is back afterwards. Windows and backends are the caller's."""
+    plain = {key: value for key, value in matplotlib.rcParamsDefault.items() if key.split(".")[0] not in NO_LOOK}
+    with matplotlib.rc_context({**plain, **LOOK}):
+        yield
 
 
 def line_look(i):
@@ -70,32 +71,9 @@ def load(folder, name):
     return data
 
 
-def write(figure, path):
-    """A picture appears whole or not at all. A symbolic link stays, what it names is replaced; a pipe or device is refused."""
-    target = path.resolve() if path.is_symlink() else path
-    if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "is not a regular file")
-    part = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        figure.savefig(part, format=path.suffix[1:], metadata=NO_DATE[path.suffix[1:]])
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def literal(text):
     """A text of the user's: its dollar signs are no formulas."""
     return str(text).replace("$", r"\$")
-
-
-def save(figure, path, formats=("png", "svg", "pdf")):
-    """Writes path.png, path.svg and path.pdf; `path` has no suffix."""
-    # The layout is found once: it takes longer than the writing.
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for suffix in formats:
-        write(figure, Path(f"{path}.{suffix}"))
-    plt.close(figure)
 
 
 def number(x):
@@ -117,8 +95,8 @@ def configuration(data):
 
 
 def axis_keys(data):
-    """Keys of the configuration that vary over the file."""
-    return {key for axis in configuration(data)["sweep"]["axis"] for key in axis["keys"]}
+    """Keys of the configuration that vary over the file: those of a sweep's axes."""
+    return {key for axis in configuration(data).get("sweep", {}).get("axis", []) for key in axis["keys"]}
 
 
 def signal(nu):
@@ -126,17 +104,17 @@ def signal(nu):
     if not isinstance(nu, list):
         return rf"$\nu = {number(nu)}$"
     if len(set(nu)) == 1:
-        return rf"$\nu_1 = \nu_2 = {number(nu[0])}$"
+        return "$" + " = ".join(rf"\nu_{i + 1}" for i in range(len(nu))) + f" = {number(nu[0])}$"
     return ", ".join(rf"$\nu_{i + 1} = {number(x)}$" for i, x in enumerate(nu))
 
 
 def settings(data):
-    """What is the same in all panels, from the file's configuration."""
+    """The problem, without what varies over the file, from its configuration."""
     problem = configuration(data)["problem"]
     vary = {key.split(".")[1].split("[")[0] for key in axis_keys(data)}
     words = {
-        "activation": lambda x: ACTIVATIONS[x][0],
-        "prior": lambda x: PRIORS.get(x, x),
+        "activation": lambda x: ACTIVATIONS.get(x, (literal(x),))[0],
+        "prior": lambda x: PRIORS.get(x, literal(x)),
         "tokens": lambda x: f"$L = {x}$",
         "heads": lambda x: f"$H = {x}$",
         "features": lambda x: f"$F = {x}$",
@@ -144,6 +122,11 @@ def settings(data):
         "eta": lambda x: rf"$\eta = {number(x)}$",
     }
     return ", ".join(say(problem[key]) for key, say in words.items() if key in problem and key not in vary)
+
+
+def steps(sgd):
+    """Dimension, batch and rate of SGD."""
+    return ", ".join(f"${letter} = {power_of_ten(sgd[key])}$" for letter, key in (("D", "dim"), ("N_b", "batch"), (r"\gamma", "lr")))
 
 
 def overlap(f, definition=False):

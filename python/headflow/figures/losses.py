@@ -3,11 +3,11 @@
 A file varies the number of heads or the signal, for one prior or several: a panel for each.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 
-import figure_table
-from style import ACTIVATIONS, PRIORS, WIDTH, axis_keys, below, configuration, load, number, signal
+from . import figure_table
+from .picture import subplots
+from .style import ACTIVATIONS, PRIORS, WIDTH, axis_keys, below, configuration, load, number, signal
 
 NAMES = {"heads": r"number of heads $H$", "nu": r"signal strength $\nu$"}
 
@@ -61,7 +61,7 @@ def draw(folder, name):
     found = panels_of(folder, name)
     rows = sorted({prior for prior, _ in found}, key=list(PRIORS).index)
     columns = sorted({x for _, x in found}, key=list(NAMES).index)
-    figure, panels = plt.subplots(len(rows), len(columns), figsize=(WIDTH, 3.2 * len(rows) + 0.6), squeeze=False)
+    figure, panels = subplots(len(rows), len(columns), figsize=(WIDTH, 3.2 * len(rows) + 0.6), squeeze=False)
     for i, prior in enumerate(rows):
         for j, x in enumerate(columns):
             if (prior, x) not in found:

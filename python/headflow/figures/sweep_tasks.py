@@ -1,12 +1,12 @@
 """What a sweep has of each task: paths and ends of heads, their similarity, attention maps."""
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.lines import Line2D
 
-from heads import draw_plane
-from style import HEADS, LINES
-from sweep_axes import combinations
-from sweep_block import MOST_PANELS, Block
+from .heads import draw_over_time, draw_plane, present, set_limits
+from .style import LINES
+from .sweep_axes import combinations
+from .sweep_block import MOST_PANELS, Block
 
 GRID_SIDE = 6
 
@@ -35,25 +35,18 @@ class Each(Block):
 
 
 class Trajectories(Each):
-    """Overlaps over training time: a colour a head, dashes a feature."""
+    """Overlaps over training time: a colour and a marker a head, dashes a feature."""
 
     def draw_panel(self, axes, place, text, first):
         m, time = self.of(self.name, place).values, self.of("tau", place).values
-        for h in range(m.shape[1]):
-            for f in range(m.shape[2]):
-                axes.plot(time[time > 0], m[time > 0, h, f], color=HEADS[h % len(HEADS)], linestyle=LINES[f % len(LINES)], linewidth=1.2)
-        axes.set_xscale("log")
+        for f in range(m.shape[2]):
+            draw_over_time(axes, time, m[:, :present(m), f], linestyle=LINES[f % len(LINES)], linewidth=1.2, markersize=3.5)
         axes.set_xlabel(r"training time $\tau$")
         axes.set_ylabel(r"$m_{hf}$")
         axes.set_title(text, fontsize=9)
         if first and m.shape[2] > 1:
-            handles = [plt.Line2D([], [], color="#444444", linestyle=LINES[f % len(LINES)]) for f in range(m.shape[2])]
+            handles = [Line2D([], [], color="#444444", linestyle=LINES[f % len(LINES)]) for f in range(m.shape[2])]
             axes.legend(handles, [f"$f = {f + 1}$" for f in range(m.shape[2])], fontsize=8)
-
-
-def wide_enough(low, high, least):
-    more = max(0, least - (high - low)) / 2
-    return low - more, high + more
 
 
 class Planes(Each):
@@ -67,12 +60,8 @@ class Planes(Each):
 
     def finish(self, part, axes):
         """One scale, so that panels can be compared; none of them a thin strip."""
-        x = np.array([cell.get_xlim() for cell in axes])
-        y = np.array([cell.get_ylim() for cell in axes])
-        least = max(np.ptp(x), np.ptp(y)) / 2
-        for cell in axes:
-            cell.set_xlim(*wide_enough(x.min(), x.max(), least))
-            cell.set_ylim(*wide_enough(y.min(), y.max(), least))
+        shown = [self.of(self.name, place).values for place, *_ in self.panels]
+        set_limits(axes, np.concatenate([m.reshape(-1, m.shape[-1]) for m in shown]), least=0.5)
 
 
 class Similarities(Each):

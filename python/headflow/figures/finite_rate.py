@@ -1,8 +1,7 @@
 """SGD at learning rate 0.5, D = 2000, against gradient flow and the limits that keep its noise. Not in the paper."""
 
-import matplotlib.pyplot as plt
-
-from style import load
+from .picture import subplots
+from .style import load
 
 DIMENSION, RATE = 2000, 0.5
 LINES = {"": ("gradient flow", "#0072B2", "-"), "_kappa": (r"flow with $\kappa$", "#D55E00", "--"),
@@ -11,7 +10,7 @@ LINES = {"": ("gradient flow", "#0072B2", "-"), "_kappa": (r"flow with $\kappa$"
 
 def draw(folder, name):
     data = load(folder, name)
-    figure, rows = plt.subplots(data.sizes["batch"], 2, figsize=(10, 6.4), sharex=True)
+    figure, rows = subplots(data.sizes["batch"], 2, figsize=(10, 6.4), sharex=True)
     for axes, batch in zip(rows, data.batch.values):
         one = data.sel(batch=batch)
         time = one.tau.isel(seed=0)

@@ -1,4 +1,4 @@
-"""Draws the paper's figures from result files: draw.py RESULTS_FOLDER [fig01 fig02 ...]
+"""Draws the paper's figures from result files: python -m headflow.figures.draw RESULTS_FOLDER [fig01 fig02 ...]
 
 Pictures (png, svg, pdf) go to RESULTS_FOLDER/figures. Without names: all figures that have results.
 """
@@ -8,7 +8,7 @@ import sys
 from multiprocessing import Pool
 from pathlib import Path
 
-import figure_table
+from . import figure_table
 
 
 def drawings():
@@ -20,9 +20,11 @@ def draw(task):
     """Draws one figure in a process of its own; returns its name and what went wrong."""
     folder, name, script = task
     try:
-        from style import save  # here: the first import takes seconds, and may not be needed
+        from .picture import save  # here: the first import takes seconds, and may not be needed
+        from .style import our_look
 
-        save(importlib.import_module(script).draw(folder, name), folder / "figures" / name)
+        with our_look():
+            save(importlib.import_module(f".{script}", __package__).draw(folder, name), folder / "figures" / name)
     except Exception as trouble:  # the others are drawn nevertheless
         return name, f"{type(trouble).__name__}: {trouble}".splitlines()[0]
     return name, None

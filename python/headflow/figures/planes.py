@@ -2,10 +2,10 @@
 
 import re
 
-import matplotlib.pyplot as plt
 
-from heads import draw_plane, legend, limits, set_limits
-from style import WIDTH, load, number, overlap, settings, signal
+from .heads import draw_plane, legend, set_limits, shape
+from .picture import subplots
+from .style import WIDTH, load, number, overlap, settings, signal
 
 
 def label(name, value):
@@ -34,9 +34,8 @@ def grid(data):
 
 def panels_for(m, columns, rows):
     """Panels of a size that fits equal axes, one range for all."""
-    across, up = (high - low for low, high in (limits(m, 0), limits(m, 1)))
     width = (WIDTH - 1.0 - 0.15 * columns) / columns
-    return plt.subplots(rows, columns, figsize=(WIDTH, rows * (width * up / across + 0.15) + 1.6), squeeze=False,
+    return subplots(rows, columns, figsize=(WIDTH, rows * (width * shape(m) + 0.15) + 1.6), squeeze=False,
                         sharex=True, sharey=True)
 
 
