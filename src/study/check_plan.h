@@ -21,7 +21,7 @@ const Key& key_of_axis(const std::string& name);
 /// has that of its first key, nu2 for problem.nu[2]; without labels these are its values. Throws
 /// Error: for keys that there are not, or that no measure heeds, and points that are none or not of
 /// that many values.
-SweepAxis make_axis(std::optional<std::string> name, std::vector<std::string> keys,
+SweepAxis make_axis(const std::optional<std::string>& name, std::vector<std::string> keys,
                     std::vector<std::vector<Value>> points, std::vector<std::string> labels = {});
 /// The same of one key.
 SweepAxis make_axis(const std::string& key, const std::vector<Value>& values);

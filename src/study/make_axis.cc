@@ -78,7 +78,7 @@ const Key& key_of_axis(const std::string& name) {
   return *key;
 }
 
-SweepAxis make_axis(std::optional<std::string> name, std::vector<std::string> keys,
+SweepAxis make_axis(const std::optional<std::string>& name, std::vector<std::string> keys,
                     std::vector<std::vector<Value>> points, std::vector<std::string> labels) {
   if (keys.empty()) throw Error("an axis needs key = \"problem.heads\" or keys = [...]");
   for (const std::string& key : keys) static_cast<void>(key_of_axis(key));

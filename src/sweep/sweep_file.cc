@@ -190,7 +190,7 @@ SweepAxis read_axis(const std::string& path, const toml::table& table) {
   if (given_labels) labels = texts(path, *given_labels);
   if (given_labels && labels.empty()) wrong(path, *given_labels, "labels must not be empty");
   return written_at(path, given_labels ? *given_labels : table, [&] {
-    return make_axis(std::move(name), std::move(keys), std::move(points), std::move(labels));
+    return make_axis(name, std::move(keys), std::move(points), std::move(labels));
   });
 }
 
