@@ -30,7 +30,8 @@ SweepAxis make_axis(const std::string& key, const std::vector<Value>& values);
 /// twice, not too many tasks.
 void check_axes(const SweepPlan& plan);
 
-/// A key that was given for all tasks (it is in `base`) must not be lost behind an axis.
+/// A key that was given for all tasks (it is in `base`) must not be lost behind an axis. Whoever
+/// was given one of [point] also sets plan.point_is_given, so that tasks are asked to start there.
 void check_given(const SweepPlan& plan, const Config& base, const GivenFlags& given);
 
 /// An axis, or a key that was given, must change something that is measured.
