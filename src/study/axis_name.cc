@@ -5,8 +5,8 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "study/check_plan.h"
 #include "study/measure_info.h"
-#include "study/sweep_plan.h"
 
 namespace headflow {
 namespace {

@@ -132,6 +132,13 @@ bool SweepPlan::varies(std::string_view key) const {
   return false;
 }
 
+bool SweepPlan::sets_point() const {
+  const auto at_point = [](const std::string& name) { return name.starts_with("point."); };
+  return point_is_given || std::ranges::any_of(axes, [&](const SweepAxis& axis) {
+           return std::ranges::any_of(axis.keys, at_point);
+         });
+}
+
 std::vector<std::string> SweepPlan::replaced_keys() const {
   std::vector<std::string> out;
   for (const SweepAxis& axis : axes) {

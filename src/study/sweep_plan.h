@@ -1,6 +1,8 @@
 #pragma once
 
-// The [sweep] table of a configuration file: what is varied, and what is measured.
+// What a sweep varies and measures: axes over keys, and the configuration of each task. Axes are
+// made and checked by check_plan.h, whoever writes them. In a configuration file they are the table
+// [sweep]:
 //
 //   [sweep]
 //   measure = ["end", "bayes"]
@@ -52,12 +54,11 @@ struct SweepAxis {
 /// How many numbers of a key one number stands for: a single nu is both nu1 and nu2.
 std::size_t meant_by_one(const Config& config, const Key& key);
 
-/// Throws Error if an axis cannot have that name in a result with these measures.
-void check_axis_name(const std::string& name, const Measures& measures);
-
 struct SweepPlan {
   Measures measures;
   std::vector<SweepAxis> axes;
+  /// [point] was given for this sweep, by a flag or a keyword: something must start there.
+  bool point_is_given = false;
 
   /// The product of the axes; the last one varies fastest.
   std::size_t tasks() const;
@@ -67,6 +68,8 @@ struct SweepPlan {
   Config config_of(std::size_t task, const Config& base) const;
   /// True if an axis sets this key ("problem.heads"), or one of its numbers.
   bool varies(std::string_view key) const;
+  /// True if [point] was given, or an axis sets it.
+  bool sets_point() const;
   /// Keys of which the axes leave nothing of the file.
   std::vector<std::string> replaced_keys() const;
   /// "heads 3, prior flipping"

@@ -4,8 +4,6 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "sweep/sweep_tasks.h"
-
 namespace headflow {
 
 namespace fs = std::filesystem;
@@ -25,16 +23,14 @@ KnownResults::KnownResults(const std::string& folder) {
   for (const std::string& name : names) stores_.emplace_back(name);
 }
 
-std::optional<Dataset> KnownResults::find(const Config& config, const Measures& measures) const {
-  const TaskIdentity task = task_identity(config, measures);
+KnownTasks::Loaded KnownResults::load(const TaskIdentity& task) const {
   for (const TaskStore& store : stores_) {
-    TaskStore::Loaded loaded = store.load(task);
-    if (loaded.found != TaskStore::Found::whole) continue;
+    Loaded loaded = store.load(task);
+    if (loaded.found != Found::whole) continue;
     ++found_;
-    return Dataset{
-        "headflow-measures", "headflow: measures", std::move(loaded.result.quantities), {}, {}};
+    return loaded;
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace headflow

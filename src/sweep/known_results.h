@@ -17,7 +17,7 @@ class KnownResults final : public KnownTasks {
   /// Throws FileError if there is no such folder, Error if another process computes tasks in it.
   explicit KnownResults(const std::string& folder);
 
-  std::optional<Dataset> find(const Config& config, const Measures& measures) const override;
+  Loaded load(const TaskIdentity& task) const override;
   /// How many were found.
   int found() const { return found_; }
 

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "core/error.h"
+#include "study/sweep_tasks.h"
 #include "sweep/sweep.h"
-#include "sweep/sweep_tasks.h"
 #include "verify/figure_tasks.h"
 
 namespace headflow::known_results_test {
@@ -64,17 +64,14 @@ TEST_F(KnownResultsTest, ThereMustBeAFolder) {
 
 /// The tasks of one of the paper's figures, as they are told apart.
 std::set<std::string> tasks_of(const std::string& name) {
-  SweepJob job;
-  job.file = read_sweep_file(std::string(HEADFLOW_SOURCE) + "/configs/paper/" + name + ".toml");
-  EXPECT_TRUE(job.file.keep_tasks) << name;
-  job.output = fs::path(::testing::TempDir()) / (name + "_" + std::to_string(::getpid()) + ".nc");
-  job.keep_tasks = false;
-  RunningSweep sweep(job, {});
+  const SweepFile file =
+      read_sweep_file(std::string(HEADFLOW_SOURCE) + "/configs/paper/" + name + ".toml");
+  EXPECT_TRUE(file.keep_tasks) << name;
+  const SweepTasks tasks(file.plan, file.base, {}, name);
   std::set<std::string> out;
-  for (std::size_t i = 0; i < sweep.tasks(); ++i) {
-    out.insert(task_identity(sweep.config_of(i), job.file.plan.measures).configuration);
+  for (std::size_t i = 0; i < tasks.count(); ++i) {
+    out.insert(tasks.identity(tasks.config_of(i)).configuration);
   }
-  sweep.store().remove();
   return out;
 }
 

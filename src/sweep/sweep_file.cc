@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
+#include <optional>
 
 #include "core/suggest.h"
 #include "io/toml_config.h"
 #include "io/toml_value.h"
+#include "study/check_plan.h"
 #include "study/measure_info.h"
 
 namespace headflow {
@@ -17,6 +18,16 @@ constexpr double kLargestInteger = 0x1p53;
 
 [[noreturn]] void wrong(const std::string& path, const toml::node& node, const std::string& what) {
   throw Error(fmt::format("{}: {}", place(path, node), what));
+}
+
+/// What `body` gives; what it finds wrong was written there.
+template <class Body>
+auto written_at(const std::string& path, const toml::node& node, const Body& body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    wrong(path, node, e.what());
+  }
 }
 
 std::vector<std::string> texts(const std::string& path, const toml::node& node) {
@@ -145,67 +156,6 @@ Points points_of(const std::string& path, const toml::table& table, std::size_t 
   return out;
 }
 
-/// Numbers, or labels, of the values of an axis.
-void label(SweepAxis& axis, const Key& first) {
-  bool numeric = axis.keys.size() == 1 && axis.labels.empty();
-  for (const auto& point : axis.points) {
-    const auto* i = std::get_if<std::int64_t>(&point[0]);
-    const auto* x = std::get_if<double>(&point[0]);
-    numeric = numeric && (i || x);
-    if (!numeric) break;
-    axis.numbers.push_back(i ? static_cast<double>(*i) : *x);
-    const bool whole = i || (*x == std::floor(*x) && std::abs(*x) < kLargestInteger);
-    if (first.kind == ValueKind::integer && whole) {
-      axis.integers.push_back(i ? *i : static_cast<std::int64_t>(*x));
-    }
-  }
-  if (!numeric) axis.numbers.clear();
-  if (axis.integers.size() != axis.numbers.size()) axis.integers.clear();
-  if (!axis.labels.empty()) return;
-  for (const auto& point : axis.points) {
-    std::string text;
-    for (const Value& value : point) {
-      const auto* plain = std::get_if<std::string>(&value);
-      const auto* real = std::get_if<double>(&value);
-      text += (text.empty() ? "" : " ") + (plain  ? *plain
-                                           : real ? fmt::format("{:.6g}", *real)
-                                                  : value_text(value));
-    }
-    axis.labels.push_back(text);
-  }
-}
-
-/// The key of an axis, or an Error that says which one may have been meant.
-const Key& key_of(const std::string& path, const toml::table& table, const std::string& name) {
-  const AxisTarget target = target_of(name);
-  const Key* key = find_key(target.key);
-  if (!key) {
-    std::vector<std::string> names, homes;
-    for (const Key& one : keys()) {
-      if (std::ranges::count(swept_sections(), one.section) == 0) continue;
-      names.push_back(one.full_name());
-      if (one.name == target.key) homes.push_back(one.full_name());
-    }
-    const std::string list = name.substr(0, name.find('['));
-    if (list != name && find_key(list)) {
-      wrong(path, table,
-            fmt::format("there is no {}: numbers of a list count from 1, as in {}[1]", name, list));
-    }
-    if (homes.empty() && !closest(names, name).empty()) homes.push_back(closest(names, name));
-    wrong(path, table,
-          fmt::format(
-              "there is no key {}{}", in_quotes(name),
-              homes.empty() ? "" : fmt::format(" (did you mean {}?)", fmt::join(homes, " or "))));
-  }
-  if (std::ranges::count(swept_sections(), key->section) == 0) {
-    wrong(path, table, fmt::format("{} changes nothing that a sweep measures", name));
-  }
-  if (target.element > 0 && key->kind != ValueKind::matrix) {
-    wrong(path, table, fmt::format("{} is no list of numbers", target.key));
-  }
-  return *key;
-}
-
 SweepAxis read_axis(const std::string& path, const toml::table& table) {
   static const std::vector<std::string> known = {"name",  "key",      "keys",     "values",
                                                  "range", "linspace", "logspace", "labels"};
@@ -217,80 +167,42 @@ SweepAxis read_axis(const std::string& path, const toml::table& table) {
           fmt::format("unknown key {} of an axis{}", in_quotes(given),
                       hint.empty() ? "" : fmt::format(" (did you mean {}?)", hint)));
   }
-  SweepAxis axis;
   if (table.get("key") && table.get("keys")) {
     wrong(path, table, "an axis has key = \"...\" or keys = [...], not both");
   }
+  std::vector<std::string> keys, labels;
   if (const toml::node* key = table.get("key")) {
     if (!key->is_string()) wrong(path, *key, "key must be text in quotes");
-    axis.keys = {*key->value<std::string>()};
+    keys = {*key->value<std::string>()};
   }
-  if (const toml::node* keys = table.get("keys")) axis.keys = texts(path, *keys);
-  if (axis.keys.empty()) {
+  if (const toml::node* several = table.get("keys")) keys = texts(path, *several);
+  if (keys.empty()) {
     wrong(path, table, "an axis needs key = \"problem.heads\" or keys = [...]");
   }
-  for (const std::string& name : axis.keys) key_of(path, table, name);
-  if (const toml::node* name = table.get("name")) {
-    if (!name->is_string()) wrong(path, *name, "name must be text in quotes");
-    axis.name = *name->value<std::string>();
-  } else {  // problem.nu[2] is nu2
-    axis.name = axis.keys[0].substr(axis.keys[0].find('.') + 1);
-    std::erase(axis.name, '[');
-    std::erase(axis.name, ']');
+  for (const std::string& key : keys) written_at(path, table, [&] { key_of_axis(key); });
+  std::optional<std::string> name;
+  if (const toml::node* given = table.get("name")) {
+    if (!given->is_string()) wrong(path, *given, "name must be text in quotes");
+    name = *given->value<std::string>();
   }
-  axis.points = points_of(path, table, axis.keys.size());
-  if (const toml::node* labels = table.get("labels")) {
-    axis.labels = texts(path, *labels);
-    if (axis.labels.size() != axis.points.size()) {
-      wrong(path, *labels, fmt::format("must be {} texts, one a value", axis.points.size()));
-    }
-  }
-  label(axis, key_of(path, table, axis.keys[0]));
-  return axis;
-}
-
-/// What the axes have to keep to together.
-void check_axes(const std::string& path, const toml::table& table, const SweepPlan& plan) {
-  std::map<std::string, std::string> owner;  // of a key
-  std::size_t tasks = 1;
-  for (std::size_t a = 0; a < plan.axes.size(); ++a) {
-    const SweepAxis& axis = plan.axes[a];
-    try {
-      check_axis_name(axis.name, plan.measures);
-    } catch (const Error& e) {
-      wrong(path, table, e.what());
-    }
-    for (std::size_t b = 0; b < a; ++b) {
-      if (axis.name == plan.axes[b].name) {
-        wrong(path, table, fmt::format("two axes are called {}", axis.name));
-      }
-    }
-    for (const std::string& key : axis.keys) {
-      const auto [at, fresh] = owner.emplace(key, axis.name);
-      if (fresh) continue;
-      wrong(path, table, fmt::format("the axes {} and {} both set {}", at->second, axis.name, key));
-    }
-    if (axis.points.size() > kMostTasks / tasks) {
-      wrong(path, table,
-            fmt::format("the axes make more than {} tasks, the most a sweep may have", kMostTasks));
-    }
-    tasks *= axis.points.size();
-  }
-  if (plan.varies("sgd.tau") && plan.varies("sgd.steps")) {
-    wrong(path, table, "sgd.tau and sgd.steps are both axes, and both set the length of a run");
-  }
+  Points points = points_of(path, table, keys.size());
+  const toml::node* given_labels = table.get("labels");
+  if (given_labels) labels = texts(path, *given_labels);
+  if (given_labels && labels.empty()) wrong(path, *given_labels, "labels must not be empty");
+  return written_at(path, given_labels ? *given_labels : table, [&] {
+    return make_axis(name, std::move(keys), std::move(points), std::move(labels));
+  });
 }
 
 Measures read_measures(const std::string& path, const toml::node& node) {
-  Measures out;
-  try {
-    for (const std::string& name : texts(path, node)) {
+  const std::vector<std::string> names = texts(path, node);
+  return written_at(path, node, [&] {
+    Measures out;
+    for (const std::string& name : names) {
       out.push_back(from_name<Measure>("sweep.measure", name));
     }
-  } catch (const OptionError& e) {
-    wrong(path, node, e.what());
-  }
-  return out;
+    return out;
+  });
 }
 
 SweepPlan read_plan(const toml::table& document, const std::string& path) {
@@ -315,75 +227,8 @@ SweepPlan read_plan(const toml::table& document, const std::string& path) {
       wrong(path, node, fmt::format("unknown key {} in [sweep] (measure, axis)", in_quotes(given)));
     }
   }
-  if (plan.measures.empty()) {
-    wrong(path, *table,
-          fmt::format("measure = [...] is missing; one or more of {}",
-                      fmt::join(names_of<Measure>(), ", ")));
-  }
-  try {
-    check_measures(plan.measures);
-  } catch (const Error& e) {
-    wrong(path, *table, e.what());
-  }
-  check_axes(path, *table, plan);
+  written_at(path, *table, [&] { check_axes(plan); });
   return plan;
-}
-
-/// A flag that no task would see is a mistake.
-void check_flag(const SweepPlan& plan, const Config& base, const Key& key, const Value& value) {
-  const std::string text = value_text(value);
-  for (const SweepAxis& axis : plan.axes) {
-    for (const std::string& name : axis.keys) {
-      if (name != key.full_name()) continue;
-      throw Error(fmt::format("{} = {} and the axis {} both set {}: leave one of them out",
-                              key.full_name(), text, in_quotes(axis.name), name));
-    }
-  }
-  // --nu 3,4 beside an axis of nu[2]: the 4 would be lost.
-  const auto* matrix = std::get_if<Matrix>(&value);
-  const std::size_t given = matrix ? static_cast<std::size_t>(matrix->size()) : 1;
-  for (const SweepAxis& axis : plan.axes) {
-    for (const std::string& name : axis.keys) {
-      const AxisTarget target = target_of(name);
-      if (target.key != key.full_name() || given == 1 || target.element > given) continue;
-      throw Error(fmt::format("{} = {} and the axis {} both set {}: leave one of them out",
-                              key.full_name(), text, in_quotes(axis.name), name));
-    }
-  }
-  // One number for several, all of which are axes.
-  if (given != 1) return;
-  std::string all;
-  const std::size_t several = meant_by_one(base, key);
-  for (std::size_t i = 1; several > 1 && i <= several; ++i) {
-    const std::string element = fmt::format("{}[{}]", key.full_name(), i);
-    if (std::ranges::none_of(plan.axes, [&](const SweepAxis& axis) {
-          return std::ranges::count(axis.keys, element) > 0;
-        })) {
-      return;
-    }
-    all += (i > 1 ? " and " : "") + element;
-  }
-  if (all.empty()) return;
-  throw Error(fmt::format("{} = {} and the axes of {} set the same: leave one of them out",
-                          key.full_name(), text, all));
-}
-
-/// An axis or a flag that changes nothing is a mistake, too.
-void check_use(const SweepFile& file, const GivenFlags& flags) {
-  const SweepPlan& plan = file.plan;
-  const bool newton = file.base.end.search != EndSearch::flow && !plan.varies("end.search");
-  const auto check = [&](const std::string& key, const std::string& what) {
-    const std::string why = why_unused(key, plan.measures, newton);
-    if (!why.empty()) throw Error(fmt::format("{}: {} changes nothing: {}", file.path, what, why));
-  };
-  for (const SweepAxis& axis : plan.axes) {
-    for (const std::string& name : axis.keys) {
-      check(target_of(name).key, fmt::format("the axis of {}", name));
-    }
-  }
-  for (const auto& [key, value] : flags) {
-    check(key->full_name(), key->full_name() + " = " + value_text(value));
-  }
 }
 
 }  // namespace
@@ -405,15 +250,15 @@ SweepFile read_sweep_file(const std::string& path, const GivenFlags& flags, Orig
     if (!where.empty() && origins.of(name).empty()) origins.set(name, where);
   }
   for (const auto& [key, value] : flags) {
-    check_flag(out.plan, out.base, *key, value);
     key->set(out.base, value);
-    out.point_is_set = out.point_is_set || key->section == "point";
+    out.plan.point_is_given = out.plan.point_is_given || key->section == "point";
   }
-  for (const Key& key : keys()) {
-    if (key.section != "point") continue;
-    out.point_is_set = out.point_is_set || out.plan.varies(key.full_name());
+  check_given(out.plan, out.base, flags);
+  try {
+    check_use(out.plan, out.base, flags);
+  } catch (const Error& e) {
+    throw Error(fmt::format("{}: {}", path, e.what()));
   }
-  check_use(out, flags);
   const auto figure = document["figure"];
   out.figure = figure["part_of"].value_or(std::filesystem::path(path).stem().string());
   out.drawing = figure["drawing"].value_or(std::string());

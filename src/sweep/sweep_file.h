@@ -16,11 +16,10 @@ struct SweepFile {
   std::string path;
   std::string text;  ///< all of it
   SweepPlan plan;
-  Config base;                ///< the file and the flags; the axes come on top
-  bool point_is_set = false;  ///< [point] by a flag or by an axis
-  std::string figure;         ///< the file's name, or what it is a part of: [figure] part_of
-  std::string drawing;        ///< [figure] drawing, if there is one
-  bool keep_tasks = false;    ///< [figure] keep_tasks: statements are measured with its tasks, too
+  Config base;              ///< the file and the flags; the axes come on top
+  std::string figure;       ///< the file's name, or what it is a part of: [figure] part_of
+  std::string drawing;      ///< [figure] drawing, if there is one
+  bool keep_tasks = false;  ///< [figure] keep_tasks: statements are measured with its tasks, too
 };
 
 /// Reads the file once. A flag wins over the file; beside an axis of the same key it is refused.

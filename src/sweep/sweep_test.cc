@@ -8,6 +8,8 @@
 
 #include "core/context.h"
 #include "io/netcdf_file.h"
+#include "study/compute_sweep.h"
+#include "study/variables.h"
 
 namespace headflow::sweep_test {
 namespace {
@@ -59,6 +61,19 @@ TEST_F(SweepTest, TrainingIsSharedByMeasures) {
   EXPECT_EQ(checksum("pruned"), checksum("pruned_alone"));
   EXPECT_NE(checksum("pruned"), checksum("losses"));
   EXPECT_FALSE(checksum("pruned").empty());
+}
+
+// In memory and on disk: the same variables, and the same configuration.
+TEST_F(SweepTest, IsWhatIsComputedInMemory) {
+  const SweepJob on_disk = job("disk", ends(R"(["end", "pruning", "bayes"])", "[1, 3]"));
+  run_sweeps({on_disk}, {});
+  const NamedVariables all = variables_of(compute_sweep(on_disk.file.plan, on_disk.file.base));
+  for (const auto& [name, value] : all.attributes) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (!text || name == "date") continue;
+    EXPECT_EQ(read_attribute(folder / "disk.nc", name), *text) << name;
+  }
+  EXPECT_EQ(all.attributes.back().first, "checksum");
 }
 
 }  // namespace

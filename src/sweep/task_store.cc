@@ -131,10 +131,6 @@ std::string checked(const std::string& text) {
 
 }  // namespace
 
-Fingerprint TaskIdentity::fingerprint() const {
-  return headflow::fingerprint(program + '\n' + configuration);
-}
-
 TaskStore::TaskStore(const std::string& folder)
     : folder_(folder), lock_([&] {
         std::error_code error;
@@ -175,7 +171,7 @@ TaskStore::Loaded TaskStore::load(const TaskIdentity& task) const {
   return out;
 }
 
-void TaskStore::save(const TaskIdentity& task, const TaskResult& result) const {
+void TaskStore::save(const TaskIdentity& task, const TaskResult& result) {
   const std::string rest = to_json(task, result).dump() + '\n';
   write_atomically(path_of(task.fingerprint()).string(),
                    kHeader + fingerprint(rest).text() + '\n' + rest);

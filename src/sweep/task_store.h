@@ -11,41 +11,24 @@
 
 #include "core/fingerprint.h"
 #include "io/file_lock.h"
-#include "study/measures.h"
+#include "study/known_tasks.h"
 
 namespace headflow {
-
-struct TaskResult {
-  std::vector<Quantity> quantities;
-  double seconds = 0;  ///< that the task took
-};
-
-/// What a task computes, and the program that does.
-struct TaskIdentity {
-  std::string program, configuration;
-  Fingerprint fingerprint() const;
-};
 
 inline constexpr const char* kLockName = "lock";
 /// A sweep with the result OUTPUT keeps its tasks in OUTPUT.tasks.
 inline constexpr const char* kTasksExtension = ".tasks";
 
-class TaskStore {
+class TaskStore final : public TaskKeeper {
  public:
   /// Makes the folder if there is none, and locks it. Throws FileError, and Error if another
   /// process works in it.
   explicit TaskStore(const std::string& folder);
 
-  enum class Found { nothing, damaged, whole };
-  struct Loaded {
-    Found found = Found::nothing;
-    TaskResult result;
-    std::string why;  ///< what is damaged, with the name of the file
-  };
-  Loaded load(const TaskIdentity& task) const;
+  Loaded load(const TaskIdentity& task) const override;
+  void save(const TaskIdentity& task, const TaskResult& result) override;
   /// True if there is a file of that task, in whatever condition.
   bool has(const Fingerprint& task) const;
-  void save(const TaskIdentity& task, const TaskResult& result) const;
 
   /// Removes tasks that can be of no use: those of other programs and, the oldest first, those
   /// beyond `most` that are not among `wanted` (sorted).

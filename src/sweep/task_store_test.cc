@@ -56,7 +56,7 @@ bool same_bits(double a, double b) {
 }
 
 TEST_F(TaskStoreTest, GivesBackTheSameBits) {
-  const TaskStore store(folder.string());
+  TaskStore store(folder.string());
   EXPECT_EQ(store.load(task).found, TaskStore::Found::nothing);
   store.save(task, result);
   const TaskStore::Loaded got = store.load(task);
@@ -83,7 +83,7 @@ TEST_F(TaskStoreTest, GivesBackTheSameBits) {
 }
 
 TEST_F(TaskStoreTest, OtherConfigurationsAndOtherBuildsAreOtherTasks) {
-  const TaskStore store(folder.string());
+  TaskStore store(folder.string());
   store.save(task, result);
   EXPECT_EQ(store.load({task.program, "[problem]\ntokens = 5\n"}).found, TaskStore::Found::nothing);
   EXPECT_EQ(store.load({"1.0 abc-dirty-0123", task.configuration}).found,
@@ -91,7 +91,7 @@ TEST_F(TaskStoreTest, OtherConfigurationsAndOtherBuildsAreOtherTasks) {
 }
 
 TEST_F(TaskStoreTest, AnyChangedByteIsDamage) {
-  const TaskStore store(folder.string());
+  TaskStore store(folder.string());
   store.save(task, result);
   const fs::path path = store.path_of(task.fingerprint());
   const std::string whole = read(path);
@@ -115,7 +115,7 @@ TEST_F(TaskStoreTest, AnyChangedByteIsDamage) {
 
 // Text that has its checksum, but is no task.
 TEST_F(TaskStoreTest, OddContentIsDamage) {
-  const TaskStore store(folder.string());
+  TaskStore store(folder.string());
   const auto with_rest = [&](const std::string& rest) {
     write(store.path_of(task.fingerprint()),
           "headflow-task 3 " + fingerprint(rest).text() + "\n" + rest);
@@ -159,7 +159,7 @@ TEST_F(TaskStoreTest, OddContentIsDamage) {
 }
 
 TEST_F(TaskStoreTest, AFileUnderAnotherNameIsNotTrusted) {
-  const TaskStore store(folder.string());
+  TaskStore store(folder.string());
   store.save(task, result);
   const TaskIdentity other{task.program, "[problem]\ntokens = 40\n"};
   fs::rename(store.path_of(task.fingerprint()), store.path_of(other.fingerprint()));
@@ -168,14 +168,14 @@ TEST_F(TaskStoreTest, AFileUnderAnotherNameIsNotTrusted) {
 
 TEST_F(TaskStoreTest, OneProcessAtATime) {
   {
-    const TaskStore store(folder.string());
+    TaskStore store(folder.string());
     EXPECT_THROW(TaskStore(folder.string()), Error);
   }
   EXPECT_NO_THROW(TaskStore(folder.string()));
 }
 
 TEST_F(TaskStoreTest, TidyingKeepsWhatMayBeOfUse) {
-  const TaskStore store(folder.string());
+  TaskStore store(folder.string());
   std::vector<TaskIdentity> tasks;
   std::vector<Fingerprint> wanted;
   for (int i = 0; i < 6; ++i) {

@@ -1,11 +1,10 @@
-#include "sweep/sweep_result.h"
+#include "study/sweep_result.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "core/error.h"
-#include "io/result_file.h"
 #include "study/overlaps.h"
 
 namespace headflow {

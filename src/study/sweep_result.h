@@ -6,7 +6,7 @@
 
 #include "study/dataset.h"
 #include "study/sweep_plan.h"
-#include "sweep/task_store.h"
+#include "study/task.h"
 
 namespace headflow {
 
@@ -14,8 +14,8 @@ namespace headflow {
 /// memory.
 using TaskLoader = std::function<TaskResult(std::size_t task)>;
 
-/// Quantities of all tasks as one; what a task has not is NaN. Throws Error if tasks do not fit
-/// together.
+/// Quantities of all tasks as one; what a task has not, or all of one without quantities, is NaN.
+/// Throws Error if tasks do not fit together.
 Dataset sweep_dataset(const SweepPlan& plan, const TaskLoader& load, const Provenance& provenance);
 
 }  // namespace headflow
