@@ -13,8 +13,9 @@ GROUPS = {
     "At a point": ["loss", "Loss", "Evaluation", "PointValues", "bayes", "hessian"],
     "Training": ["flow", "sgd", "compare", "fixed_point", "minima"],
     "What training leaves": ["phases", "prune", "similarity", "attention"],
+    "Sweeps": ["sweep", "Axis"],
     "The paper": ["verify"],
-    "Results": ["open"],
+    "Results": ["open", "plot", "animate"],
     "Options and errors": ["options", "Error", "OptionError", "FileError", "Interrupted", "HeadflowWarning"],
 }
 

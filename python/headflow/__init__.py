@@ -33,12 +33,13 @@ else:
     from .problem import Problem
     from .progress import HeadflowWarning
     from .results import open  # noqa: A004
+    from .sweep import Axis, sweep
 
     __version__ = _core.version
-    __all__ = ["Error", "Evaluation", "FileError", "HeadflowWarning", "Interrupted", "Loss", "OptionError",
+    __all__ = ["Axis", "Error", "Evaluation", "FileError", "HeadflowWarning", "Interrupted", "Loss", "OptionError",
                "PointValues", "plot", "Prior", "Problem", "attention", "bayes", "compare", "discrete", "fixed_point",
                "animate", "flipping", "flow", "gaussian", "hessian", "loss", "minima", "mixture", "open", "options", "phases",
-               "prune", "sgd", "similarity", "verify"]
+               "prune", "sgd", "similarity", "sweep", "verify"]
 
 
 def __getattr__(name: str) -> Any:

@@ -122,7 +122,7 @@ class Loss:
     >>> m = np.array([[1.0, 0.5], [1.0, -0.5]])
     >>> e, step = loss(m=m), 1e-4 * np.eye(2)
     >>> slope = (loss(m=m + step).loss - loss(m=m - step).loss) / 2e-4
-    >>> bool(abs(slope - np.trace(e.grad.m)) < 1e-6)
+    >>> bool(abs(slope - np.trace(e.grad.m)) < 1e-7)
     True
     """
 

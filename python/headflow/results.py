@@ -74,7 +74,7 @@ class HeadflowAccessor:
         >>> problem = hf.Problem(prior=hf.flipping(2))
         >>> run = hf.flow(problem, time=10)
         >>> end = run.headflow.point()
-        >>> abs(hf.loss(problem, **end).loss - float(run.loss[-1])) < 1e-9
+        >>> abs(hf.loss(problem, **end).loss - float(run.loss[-1])) < 1e-6
         True
         """
         return point_of(self._result, time, run)

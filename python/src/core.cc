@@ -2,12 +2,6 @@
 // Python developer sees is written in Python (python/headflow/).
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/function.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/variant.h>
-#include <nanobind/stl/vector.h>
 
 #include "core/error.h"
 #include "evaluator.h"
@@ -16,50 +10,13 @@
 #include "study/keys.h"
 #include "study/settings.h"
 #include "study/version.h"
+#include "sweep.h"
+#include "values.h"
 #include "verify/compute_verify.h"
 #include "watch.h"
 
 namespace headflow::python {
 namespace {
-
-using Numbers = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Given = std::variant<bool, std::int64_t, double, std::string, Names, Numbers>;
-
-Value value_of(const Given& given) {
-  if (const auto* numbers = std::get_if<Numbers>(&given)) {
-    return Matrix(Eigen::Map<const Matrix>(numbers->data(),
-                                           static_cast<Eigen::Index>(numbers->shape(0)),
-                                           static_cast<Eigen::Index>(numbers->shape(1))));
-  }
-  return std::visit(
-      [](const auto& x) -> Value {
-        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, Numbers>) {
-          return Matrix();
-        } else {
-          return x;
-        }
-      },
-      given);
-}
-
-nb::object python_value(const std::optional<Value>& value) {
-  if (!value) return nb::none();
-  if (const auto* matrix = std::get_if<Matrix>(&*value)) return python_array(*matrix);
-  return std::visit(
-      [](const auto& x) -> nb::object {
-        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, Matrix>) {
-          return nb::none();
-        } else {
-          return nb::cast(x);
-        }
-      },
-      *value);
-}
-
-const Key& key_named(const std::string& name) {
-  if (const Key* key = find_key(name)) return *key;
-  throw Error(fmt::format("there is no key {}", name));
-}
 
 nb::tuple described(const Key& key) {
   static constexpr const char* kKinds[] = {"integer", "number", "text", "matrix", "names"};
@@ -77,10 +34,10 @@ nb::tuple compute(const std::string& name, const Config& given, const nb::object
   const Computation& computation = find_computation(name);
   const Config config = settled(given, computation.trains);
   std::optional<Dataset> out;
-  const bool interrupted = run_watched(
-      [&](const Context& context) { out = computation.compute(config, context); },
-      config.program.threads, told);
-  return nb::make_tuple(out ? python_dataset(*out) : nb::none(), interrupted);
+  const bool interrupted =
+      run_watched([&](const Context& context) { out = computation.compute(config, context); },
+                  config.program.threads, told);
+  return nb::make_tuple(out ? python_dataset(std::move(*out)) : nb::none(), interrupted);
 }
 
 nb::tuple verify(const Config& config, const nb::object& told) {
@@ -88,7 +45,7 @@ nb::tuple verify(const Config& config, const nb::object& told) {
   const bool interrupted =
       run_watched([&](const Context& context) { out = compute_verify(config, context); },
                   config.program.threads, told);
-  return nb::make_tuple(out ? python_dataset(*out) : nb::none(), interrupted);
+  return nb::make_tuple(out ? python_dataset(std::move(*out)) : nb::none(), interrupted);
 }
 
 void raise(const char* type, const std::string& message, const OptionError* option = nullptr) {
@@ -135,14 +92,18 @@ NB_MODULE(_core, module) {
           nb::arg("name"))
       .def("text", &config_text, nb::arg("sections"), nb::arg("left_out") = Names{},
            "The values of some sections, as a configuration file.")
-      .def("notes", [](const Config& self) { return Problem(self.problem).notes(); },
-           "Checks the problem; remarks on it that are no errors.");
+      .def(
+          "notes", [](const Config& self) { return Problem(self.problem).notes(); },
+          "Checks the problem; remarks on it that are no errors.");
 
-  module.def("keys", [] {
-    nb::list out;
-    for (const Key& key : keys()) out.append(described(key));
-    return out;
-  }, "(full name, help, kind, choices) of every key.");
+  module.def(
+      "keys",
+      [] {
+        nb::list out;
+        for (const Key& key : keys()) out.append(described(key));
+        return out;
+      },
+      "(full name, help, kind, choices) of every key.");
   module.def(
       "keys_of",
       [](const std::string& computation) {
@@ -158,10 +119,12 @@ NB_MODULE(_core, module) {
     for (const Computation& one : computations()) out.emplace_back(one.name);
     return out;
   });
-  module.def("compute", &compute, nb::arg("name"), nb::arg("config"), nb::arg("told").none(),
-             "(result, interrupted): a computation, while told(kind, what) is called now and then.");
+  module.def(
+      "compute", &compute, nb::arg("name"), nb::arg("config"), nb::arg("told").none(),
+      "(result, interrupted): a computation, while told(kind, what) is called now and then.");
   module.def("verify", &verify, nb::arg("config"), nb::arg("told").none());
   bind_evaluator(module);
+  bind_sweep(module);
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ nb::tuple evaluate(Evaluator& self, const Packed& packed, bool errors) {
     const nb::gil_scoped_release without_python;
     self.evaluate(packed.data(), errors, out);
   }
-  if (!errors) return nb::make_tuple(out.loss, nb::none(), python_array(out.grad.packed()), nb::none());
+  if (!errors)
+    return nb::make_tuple(out.loss, nb::none(), python_array(out.grad.packed()), nb::none());
   return nb::make_tuple(out.loss, out.loss_error, python_array(out.grad.packed()),
                         python_array(out.grad_error.packed()));
 }
@@ -95,27 +96,27 @@ double seconds(Evaluator& self, const Packed& packed, bool errors, int times) {
 
 void bind_evaluator(nb::module_& module) {
   nb::class_<Evaluator>(module, "Evaluator", "Loss and gradient at many points of one problem.")
-      .def("__init__",
-           [](Evaluator* self, const Config& config, const Config& first) {
-             const nb::gil_scoped_release without_python;
-             new (self) Evaluator(config, first);
-           },
-           nb::arg("config"), nb::arg("first"))
+      .def(
+          "__init__",
+          [](Evaluator* self, const Config& config, const Config& first) {
+            const nb::gil_scoped_release without_python;
+            new (self) Evaluator(config, first);
+          },
+          nb::arg("config"), nb::arg("first"))
       .def("evaluate", &evaluate, nb::arg("packed"), nb::arg("errors"))
       .def("seconds", &seconds, nb::arg("packed"), nb::arg("errors"), nb::arg("times"))
-      .def_prop_ro("engine", [](const Evaluator& self) { return std::string(self.engine().name()); })
-      .def_prop_ro("error_kind",
-                   [](const Evaluator& self) {
-                     return std::string(to_string(self.engine().error_kind()));
-                   })
+      .def_prop_ro("engine",
+                   [](const Evaluator& self) { return std::string(self.engine().name()); })
+      .def_prop_ro(
+          "error_kind",
+          [](const Evaluator& self) { return std::string(to_string(self.engine().error_kind())); })
       .def_prop_ro("samples", [](const Evaluator& self) { return self.engine().samples(); })
       .def_prop_ro("reason", [](const Evaluator& self) { return self.engine().reason(); })
       .def_prop_ro("heads", [](const Evaluator& self) { return self.problem().H(); })
       .def_prop_ro("features", [](const Evaluator& self) { return self.problem().F(); })
-      .def_prop_ro("start",
-                   [](const Evaluator& self) {
-                     return python_array(self.problem().start_point().packed());
-                   })
+      .def_prop_ro(
+          "start",
+          [](const Evaluator& self) { return python_array(self.problem().start_point().packed()); })
       .def_prop_ro("blocks", [](const Evaluator& self) {
         nb::list out;
         for (const BlockLayout::Entry& e : self.problem().layout()->entries()) {

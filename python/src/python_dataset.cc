@@ -77,8 +77,9 @@ nb::object python_dataset(Dataset result) {
 }
 
 nb::object python_array(const Matrix& matrix) {
-  return array_of(std::vector<double>(matrix.data(), matrix.data() + matrix.size()),
-                  {static_cast<std::size_t>(matrix.rows()), static_cast<std::size_t>(matrix.cols())});
+  return array_of(
+      std::vector<double>(matrix.data(), matrix.data() + matrix.size()),
+      {static_cast<std::size_t>(matrix.rows()), static_cast<std::size_t>(matrix.cols())});
 }
 
 nb::object python_array(const Vector& vector) {

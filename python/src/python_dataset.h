@@ -11,8 +11,8 @@ namespace headflow::python {
 
 namespace nb = nanobind;
 
-/// {"variables": [(name, dimensions, numpy array or list of texts, attributes)], "shapes": of texts,
-/// "attributes": {...}}: what xarray shows of the program's file of that result.
+/// {"variables": [(name, dimensions, numpy array or list of texts, attributes)], "shapes": of
+/// texts, "attributes": {...}}: what xarray shows of the program's file of that result.
 nb::object python_dataset(Dataset result);
 
 nb::object python_array(const Matrix& matrix);

@@ -121,7 +121,8 @@ bool run_watched(const std::function<void(const Context&)>& compute, int threads
   {
     const nb::gil_scoped_release without_python;
     Worker worker(compute, context);
-    for (milliseconds pause{5}; !worker.wait(pause); pause = std::min(2 * pause, milliseconds{50})) {
+    for (milliseconds pause{5}; !worker.wait(pause);
+         pause = std::min(2 * pause, milliseconds{50})) {
       const nb::gil_scoped_acquire with_python;
       look();
     }

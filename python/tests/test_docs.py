@@ -34,4 +34,4 @@ def test_every_function_has_an_example():
 
 def test_the_reference_is_current():
     script = Path(__file__).resolve().parents[1] / "reference.py"
-    subprocess.run([sys.executable, script, "--check"], check=True)
+    subprocess.run([sys.executable, "-P", script, "--check"], check=True)

@@ -75,10 +75,9 @@ def test_progress_is_a_bar_of_tqdm(two_heads, capsys):
 
 
 def test_remarks_are_warnings():
-    with pytest.warns(hf.HeadflowWarning, match="tolerance"):
-        hf.loss(hf.Problem("softmax", hf.flipping(2), heads=2), m=[[3.0, 0.0], [3.0, 0.0]], engine="mc", samples=50,
-                progress=False).dataset
-        hf.bayes(hf.Problem("softmax", hf.gaussian(300, 200), heads=2), tolerance=1e-12, progress=False)
+    problem = hf.Problem("b-softmax", hf.gaussian(20, 20), heads=8, features=4, tokens=5)
+    with pytest.warns(hf.HeadflowWarning, match="tolerance 1e-09 is not reached"):
+        hf.loss(problem, m=np.full((8, 4), 6.0), tolerance=1e-9, progress=False)
 
 
 def resident() -> int:

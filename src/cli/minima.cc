@@ -43,22 +43,21 @@ int run_minima(Invocation& call) {
 }  // namespace
 
 const Command& minima_command() {
-  static const Command command{
-      "minima",
-      "the distinct ends of training, from many starts",
-      "Follows the flow from many starts (the paper's initial law, noise "
-      "of several sizes, heads on\n"
-      "the means of the prior), finds where each ends as fixed-point "
-      "does, and counts every end once,\n"
-      "up to permutations of heads and symmetries of the prior.\n\n"
-      "example:\n"
-      "  headflow minima --activation softmax-1 --prior flipping "
-      "--features 4 --heads 4 --tokens 5\n"
-      "    --nu 10 --starts 50 --json\n",
-      keys_of_command("minima"),
-      true,
-      nullptr,
-      run_minima};
+  static const Command command{"minima",
+                               "the distinct ends of training, from many starts",
+                               "Follows the flow from many starts (the paper's initial law, noise "
+                               "of several sizes, heads on\n"
+                               "the means of the prior), finds where each ends as fixed-point "
+                               "does, and counts every end once,\n"
+                               "up to permutations of heads and symmetries of the prior.\n\n"
+                               "example:\n"
+                               "  headflow minima --activation softmax-1 --prior flipping "
+                               "--features 4 --heads 4 --tokens 5\n"
+                               "    --nu 10 --starts 50 --json\n",
+                               keys_of_command("minima"),
+                               true,
+                               nullptr,
+                               run_minima};
   return command;
 }
 

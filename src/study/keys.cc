@@ -38,8 +38,7 @@ std::vector<const Key*> keys_of(const Names& chosen) {
   for (const std::string& name : chosen) {
     const bool beginning = name.ends_with('*');
     for (const Key& key : keys()) {
-      const bool begins =
-          beginning && key.full_name().starts_with(name.substr(0, name.size() - 1));
+      const bool begins = beginning && key.full_name().starts_with(name.substr(0, name.size() - 1));
       if (key.section == name || key.full_name() == name || begins) out.push_back(&key);
     }
   }

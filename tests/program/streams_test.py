@@ -245,7 +245,7 @@ class Drawing(Case):
     def test_signals(self):
         self.assertEqual(run(*FLOW, "--output", self.output).returncode, 0)
         slow = self.path / "python"
-        slow.write_text('#!/bin/sh\ncase $1 in -c) exit 0;; esac\necho $$ > "$0.pid"\nexec sleep 60\n')
+        slow.write_text('#!/bin/sh\ncase $2 in -c) exit 0;; esac\necho $$ > "$0.pid"\nexec sleep 60\n')
         slow.chmod(0o755)
         process = subprocess.Popen([PROGRAM, "plot", self.output], stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, "PYTHON": str(slow)})
