@@ -141,7 +141,7 @@ class Loss:
         first = heads * (features + heads)
         for name, offset, size, shape in self._core.blocks:
             self._shapes[name] = (slice(first + offset, first + offset + size), shape)
-        self._start: Array = self._core.start
+        self._start: Array = np.asarray(self._core.start, dtype=np.float64)
         self.engine, self.error_kind = self._core.engine, self._core.error_kind
 
     @property

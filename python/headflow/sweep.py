@@ -168,13 +168,13 @@ def _axis_of(path: str, table: dict[str, Any]) -> Axis:
     if ways[0] == "range":
         given = range(int(given[0]), int(given[1]) + 1)
     elif ways[0] != "values":
-        given = _spaced(*given, log=ways[0] == "logspace")
+        given = _spaced(given, ways[0] == "logspace")
     return Axis(names, given, table.get("name"), table.get("labels", ()))
 
 
-def _spaced(first: float, last: float, count: float, log: bool) -> list[float]:
-    """As the program spaces them: where a grid meets a short number, that number."""
-    n = int(count)
+def _spaced(given: Sequence[float], log: bool) -> list[float]:
+    """[first, last, count] as the program spaces them: where a grid meets a short number, that number."""
+    first, last, n = given[0], given[1], int(given[2])
     out = []
     for i in range(n):
         part = i / (n - 1) if n > 1 else 0.0

@@ -103,6 +103,7 @@ NB_MODULE(_core, module) {
         for (const Key& key : keys()) out.append(described(key));
         return out;
       },
+      nb::sig("def keys() -> list[tuple[str, str, str, list[str]]]"),
       "(full name, help, kind, choices) of every key.");
   module.def(
       "keys_of",
@@ -121,8 +122,12 @@ NB_MODULE(_core, module) {
   });
   module.def(
       "compute", &compute, nb::arg("name"), nb::arg("config"), nb::arg("told").none(),
+      nb::sig("def compute(name: str, config: Config, told: object | None) -> tuple[dict[str, "
+              "object] | None, bool]"),
       "(result, interrupted): a computation, while told(kind, what) is called now and then.");
-  module.def("verify", &verify, nb::arg("config"), nb::arg("told").none());
+  module.def("verify", &verify, nb::arg("config"), nb::arg("told").none(),
+             nb::sig("def verify(config: Config, told: object | None) -> "
+                     "tuple[dict[str, object] | None, bool]"));
   bind_evaluator(module);
   bind_sweep(module);
 }

@@ -103,7 +103,10 @@ void bind_evaluator(nb::module_& module) {
             new (self) Evaluator(config, first);
           },
           nb::arg("config"), nb::arg("first"))
-      .def("evaluate", &evaluate, nb::arg("packed"), nb::arg("errors"))
+      .def("evaluate", &evaluate, nb::arg("packed"), nb::arg("errors"),
+           nb::sig("def evaluate(self, packed: NDArray[numpy.float64], errors: bool) -> "
+                   "tuple[float, float | None, NDArray[numpy.float64], NDArray[numpy.float64] | "
+                   "None]"))
       .def("seconds", &seconds, nb::arg("packed"), nb::arg("errors"), nb::arg("times"))
       .def_prop_ro("engine",
                    [](const Evaluator& self) { return std::string(self.engine().name()); })
@@ -117,16 +120,19 @@ void bind_evaluator(nb::module_& module) {
       .def_prop_ro(
           "start",
           [](const Evaluator& self) { return python_array(self.problem().start_point().packed()); })
-      .def_prop_ro("blocks", [](const Evaluator& self) {
-        nb::list out;
-        for (const BlockLayout::Entry& e : self.problem().layout()->entries()) {
-          nb::list shape;
-          for (const Eigen::Index n : e.shape) shape.append(static_cast<std::int64_t>(n));
-          out.append(nb::make_tuple(e.info.name, static_cast<std::int64_t>(e.offset),
-                                    static_cast<std::int64_t>(e.size), nb::tuple(shape)));
-        }
-        return out;
-      });
+      .def_prop_ro(
+          "blocks",
+          [](const Evaluator& self) {
+            nb::list out;
+            for (const BlockLayout::Entry& e : self.problem().layout()->entries()) {
+              nb::list shape;
+              for (const Eigen::Index n : e.shape) shape.append(static_cast<std::int64_t>(n));
+              out.append(nb::make_tuple(e.info.name, static_cast<std::int64_t>(e.offset),
+                                        static_cast<std::int64_t>(e.size), nb::tuple(shape)));
+            }
+            return out;
+          },
+          nb::sig("def blocks(self) -> list[tuple[str, int, int, tuple[int, ...]]]"));
 }
 
 }  // namespace headflow::python

@@ -63,6 +63,9 @@ nb::tuple sweep(const Config& base, const Names& measures, const std::vector<Axi
 void bind_sweep(nb::module_& module) {
   module.def("sweep", &sweep, nb::arg("base"), nb::arg("measures"), nb::arg("axes"),
              nb::arg("given"), nb::arg("folder").none(), nb::arg("told").none(),
+             nb::sig("def sweep(base: Config, measures: list[str], axes: list[tuple[str | None, "
+                     "list[str], list[list[object]], list[str]]], given: list[str], folder: str | "
+                     "None, told: object | None) -> tuple[dict[str, object] | None, bool]"),
              "(result, interrupted): what is measured, along axes.");
   module.def(
       "key_of_axis", [](const std::string& name) { return key_of_axis(name).full_name(); },
