@@ -50,7 +50,8 @@ test-core: ## the library alone, without oneTBB, SUNDIALS and files: build and r
 	@cmake --build --preset core
 	@ctest --preset core -j 2
 
-test-all: test-core ## every test at full strength, every instruction set, every figure
+test-all: test-core ## every test at full strength, every instruction set, every figure, the wheel
+	@$(MAKE) wheel && /usr/bin/python3 python/wheel_test.py dist/*.whl
 	@$(MAKE) test TEST_BUILD=$(TEST_BUILD)-all ONE_TARGET=OFF TEST_FLAGS="-O3 -DNDEBUG" SANITIZE_ALL=ON HEADFLOW_TEST_EFFORT=full
 
 wheel: ## a self-contained wheel of the Python package, in dist/
