@@ -185,7 +185,7 @@ std::vector<Row> where_softmax_1_ends(Effort effort, const Context& context) {
   FixedPointOptions precise;
   precise.gradient = 1e-6;
   const FixedPoint best = end_from(problem, one_each, precise, 1e-6, context);
-  const int starts = by(effort, 8, 24);
+  const int starts = by(effort, 16, 24);
   int above = 0, least_good = 0;
   FixedPointOptions rough;
   rough.gradient = 1e-4;
@@ -240,7 +240,7 @@ std::vector<Claim> words_claims(Effort effort) {
           {"Claim output", "the output of softmax-1", 2,
            [=](const Context& context) { return output_of_one(effort, context); }},
           {"Claim r = 0", "flat directions of r", 1, flat_in_r},
-          {"Claim ends", "where softmax-1 ends", by(effort, 10.0, 40.0),
+          {"Claim ends", "where softmax-1 ends", by(effort, 20.0, 40.0),
            [=](const Context& context) { return where_softmax_1_ends(effort, context); }}};
 }
 
