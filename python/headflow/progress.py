@@ -44,7 +44,9 @@ class Progress:
         if math.isnan(fraction) and now["total"] > 0:
             fraction = now["count"] / now["total"]
         if self._bar is None:
-            from tqdm.auto import tqdm
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # without ipywidgets there is a bar of text
+                from tqdm.auto import tqdm
 
             self._bar = tqdm(total=1.0, desc=self._label, leave=False,
                              bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}<{postfix}", delay=0)

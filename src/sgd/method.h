@@ -61,7 +61,7 @@ class SgdMethod {
 };
 
 /// Exact in law for every D >= F + H; time and memory do not depend on D, and memory not on the
-/// batch. Cost of a step: about 2 ns x batch x L (F + H + n) random numbers, n of order
+/// batch. Cost of a step: about 1.5 ns x batch x L (F + H + n) random numbers, n of order
 /// H / sqrt(L), and as much arithmetic.
 std::unique_ptr<SgdMethod> make_reduced(const Problem& problem, const SgdSetting& setting,
                                         const SgdState& start, const Workers& workers);
