@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import xarray as xr
@@ -60,13 +60,12 @@ def _start_at_point(computation: str, config: _core.Config, given: set[str], kno
         config.set(init, "point")
 
 
-def run(computation: str, problem: Problem | None, options: dict[str, Any], progress: bool | None = None) -> xr.Dataset:
-    """Computes, with a bar; raises Interrupted with what there is at Ctrl-C."""
-    called: dict[str, str] = {}
-    config = configure(computation, problem, options, called)
+def watched(label: str, progress: bool | None, called: Mapping[str, str],
+            call: Callable[[Progress], tuple[dict[str, Any] | None, bool]]) -> xr.Dataset:
+    """The result of a call of the compiled part, with a bar; raises Interrupted with what there is at Ctrl-C."""
     try:
-        with Progress(computation, progress) as told:
-            found, interrupted = _core.compute(computation, config, told)
+        with Progress(label, progress) as told:
+            found, interrupted = call(told)
     except OptionError as error:
         raise renamed(error, called) from None
     result = None if found is None else to_xarray(found)
@@ -74,6 +73,13 @@ def run(computation: str, problem: Problem | None, options: dict[str, Any], prog
         raise Interrupted(result)
     assert result is not None
     return result
+
+
+def run(computation: str, problem: Problem | None, options: dict[str, Any], progress: bool | None = None) -> xr.Dataset:
+    """One of the computations that the program has, too."""
+    called: dict[str, str] = {}
+    config = configure(computation, problem, options, called)
+    return watched(computation, progress, called, lambda told: _core.compute(computation, config, told))
 
 
 def _with_start(options: dict[str, Any], init_from: xr.Dataset | None, init_time: float | str, init_run: int) -> dict[str, Any]:
@@ -228,13 +234,5 @@ def verify(only: str | list[str] | None = None, *, effort: str = "full", threads
     set_key(config, "program.threads", threads, "threads")
     if only is not None:
         set_key(config, "verify.only", only, "only")
-    try:
-        with Progress("verify", progress) as told:
-            found, interrupted = _core.verify(config, told)
-    except OptionError as error:
-        raise renamed(error, {"verify.only": "only", "verify.effort": "effort"}) from None
-    result = None if found is None else to_xarray(found)
-    if interrupted:
-        raise Interrupted(result)
-    assert result is not None
-    return result
+    return watched("verify", progress, {"verify.only": "only", "verify.effort": "effort"},
+                   lambda told: _core.verify(config, told))

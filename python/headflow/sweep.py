@@ -11,11 +11,10 @@ import numpy as np
 import xarray as xr
 
 from . import _core
-from .config import keys, renamed, set_key, to_value, unknown
-from .errors import Error, FileError, Interrupted, OptionError
+from .compute import watched
+from .config import keys, set_key, to_value, unknown
+from .errors import Error, FileError, OptionError
 from .problem import Problem
-from .progress import Progress
-from .results import to_xarray
 
 _SECTIONS = ("problem", "point", "run", "loss", "flow", "end", "sgd", "compare")
 
@@ -66,15 +65,8 @@ def sweep(problem: Problem | str | os.PathLike[str], *,
     wanted = [measure] if isinstance(measure, str) else list(measure)
     plan = [_axis(one) for one in _listed(axes)]
     folder = None if output is None else f"{os.fspath(output)}.tasks"
-    try:
-        with Progress("sweep", progress) as told:
-            found, interrupted = _core.sweep(config, wanted, plan, given, folder, told)
-    except OptionError as error:
-        raise renamed(error, called) from None
-    result = None if found is None else to_xarray(found)
-    if interrupted:
-        raise Interrupted(result)
-    assert result is not None
+    result = watched("sweep", progress, called,
+                     lambda told: _core.sweep(config, wanted, plan, given, folder, told))
     if output is not None:
         result.to_netcdf(output)
     return result
