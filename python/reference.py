@@ -21,7 +21,7 @@ GROUPS = {
 
 INTRODUCTION = """# headflow from Python
 
-`pip install .` in a clone builds the package: it needs the Debian packages of `scripts/install-packages build`, and Python 3.10 or
+`pip install ".[plot,files]"` in a clone builds the package (without the brackets it draws nothing, and neither reads nor writes files): it needs the Debian packages of `scripts/install-packages build`, and Python 3.10 or
 later. Names of functions and keywords are those of the program: `headflow flow --rtol 1e-8` is `hf.flow(problem, rtol=1e-8)`, and
 `hf.options("flow")` lists them. A keyword that two tables have goes by its full name, `hf.sweep(..., **{"sgd.init": "point"})`, or by
 its table, `flow={"rtol": 1e-8}`. Results are `xarray.Dataset`s with the variables and attributes of the
@@ -47,6 +47,8 @@ def signature(thing) -> str:
 
 def entry(name: str, thing) -> str:
     out = f"### `{name}`\n\n"
+    if inspect.ismodule(thing):  # plot and animate, which can be called
+        thing = getattr(thing, name)
     if inspect.isfunction(thing):
         out += f"```python\n{name}{signature(thing)}\n```\n\n"
     out += text(inspect.getdoc(thing) or "")
@@ -81,7 +83,7 @@ def text(doc: str) -> str:
 
 
 def page() -> str:
-    missing = set(hf.__all__) - {name for names in GROUPS.values() for name in names}
+    missing = {*hf.__all__, "plot", "animate"} - {name for names in GROUPS.values() for name in names}
     assert not missing, f"in no group: {missing}"
     out = INTRODUCTION
     for title, names in GROUPS.items():

@@ -37,17 +37,15 @@ else:
 
     __version__ = _core.version
     __all__ = ["Axis", "Error", "Evaluation", "FileError", "HeadflowWarning", "Interrupted", "Loss", "OptionError",
-               "PointValues", "plot", "Prior", "Problem", "attention", "bayes", "compare", "discrete", "fixed_point",
-               "animate", "flipping", "flow", "gaussian", "hessian", "loss", "minima", "mixture", "open", "options", "phases",
+               "PointValues", "Prior", "Problem", "attention", "bayes", "compare", "discrete", "fixed_point",
+               "flipping", "flow", "gaussian", "hessian", "loss", "minima", "mixture", "open", "options", "phases",
                "prune", "sgd", "similarity", "sweep", "verify"]
 
 
 def __getattr__(name: str) -> Any:
     """What draws is imported when it is wanted; what computes may not be here."""
     if name in ("plot", "animate"):
-        function = getattr(importlib.import_module(f".{name}", __name__), name)
-        globals()[name] = function  # the import has put the module there
-        return function
+        return importlib.import_module(f".{name}", __name__)  # the module can be called
     if _why is None or name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     raise ImportError(f"headflow.{name} needs the compiled part of the package, which is not here: pip install .") from _why

@@ -2,6 +2,8 @@
 
 import os
 import re
+import sys
+import types
 from pathlib import Path
 
 from matplotlib.animation import FuncAnimation, PillowWriter
@@ -67,3 +69,13 @@ def animate(run, path=None, fps=20, frames=100, plane=None):
         if path is not None:
             film.save(path)
     return film
+
+
+class _Callable(types.ModuleType):
+    """headflow.animate is this module and its function, whichever is imported first."""
+
+    def __call__(self, *args, **options):
+        return animate(*args, **options)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import os
 import sys
+import types
 import warnings
 from pathlib import Path
 
@@ -106,6 +107,16 @@ def main():
 def stop(message):
     print(message, file=sys.stderr)
     sys.exit(2)
+
+
+class _Callable(types.ModuleType):
+    """headflow.plot is this module and its function, whichever is imported first."""
+
+    def __call__(self, *args, **options):
+        return plot(*args, **options)
+
+
+sys.modules[__name__].__class__ = _Callable
 
 
 if __name__ == "__main__":

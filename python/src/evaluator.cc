@@ -46,7 +46,13 @@ class Evaluator {
   }
 
   const Problem& problem() const { return problem_; }
-  const Engine& engine() const { return *engine_; }
+  /// Something of the engine, which another thread may be at.
+  template <class Ask>
+  auto ask(const Ask& question) {
+    const nb::gil_scoped_release without_python;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return question(*engine_);
+  }
   Eigen::Index size() const { return point_.size(); }
 
  private:
@@ -109,12 +115,22 @@ void bind_evaluator(nb::module_& module) {
                    "None]"))
       .def("seconds", &seconds, nb::arg("packed"), nb::arg("errors"), nb::arg("times"))
       .def_prop_ro("engine",
-                   [](const Evaluator& self) { return std::string(self.engine().name()); })
-      .def_prop_ro(
-          "error_kind",
-          [](const Evaluator& self) { return std::string(to_string(self.engine().error_kind())); })
-      .def_prop_ro("samples", [](const Evaluator& self) { return self.engine().samples(); })
-      .def_prop_ro("reason", [](const Evaluator& self) { return self.engine().reason(); })
+                   [](Evaluator& self) {
+                     return self.ask([](const Engine& e) { return std::string(e.name()); });
+                   })
+      .def_prop_ro("error_kind",
+                   [](Evaluator& self) {
+                     return self.ask(
+                         [](const Engine& e) { return std::string(to_string(e.error_kind())); });
+                   })
+      .def_prop_ro("samples",
+                   [](Evaluator& self) {
+                     return self.ask([](const Engine& e) { return e.samples(); });
+                   })
+      .def_prop_ro("reason",
+                   [](Evaluator& self) {
+                     return self.ask([](const Engine& e) { return e.reason(); });
+                   })
       .def_prop_ro("heads", [](const Evaluator& self) { return self.problem().H(); })
       .def_prop_ro("features", [](const Evaluator& self) { return self.problem().F(); })
       .def_prop_ro(

@@ -67,7 +67,10 @@ Minima find_minima(const Problem& problem, const EngineOptions& engine,
   };
   const Context of_start = context.serial().watched_by(std::make_shared<Quiet>(context));
   context.executor->run(ends.size(), [&](std::size_t i, int /*worker*/) {
-    if (stop) return;
+    if (stop || !context.goes_on()) {
+      stop = true;
+      return;
+    }
     bool paper = false;
     const Point start = start_number(problem, options, static_cast<int>(i), paper);
     try {
