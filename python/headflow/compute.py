@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from . import _core
-from .config import keywords, renamed, set_key, unknown
+from .config import keywords, renamed, set_key, to_value, unknown
 from .errors import Interrupted, OptionError
 from .problem import Problem
 from .progress import Progress
@@ -28,6 +29,7 @@ def configure(computation: str, problem: Problem | None, options: Mapping[str, A
         raise TypeError(f"the first argument must be a headflow.Problem, not {type(problem).__name__}")
     config = problem._config.copy() if problem is not None else _core.Config()
     known = keywords(computation)
+    blocks: dict[str, Any] = {}  # of an activation of Python: those that are no keys
     flat: dict[str, tuple[str, Any]] = {}
     for name, value in options.items():
         if isinstance(value, Mapping):
@@ -35,6 +37,8 @@ def configure(computation: str, problem: Problem | None, options: Mapping[str, A
                 if f"{name}.{inner}" not in known:
                     raise unknown(f"{name}.{inner}", known, computation)
                 flat[f"{name}.{inner}"] = (f"{name}.{inner}", one)
+        elif name not in known and _own_block(problem, name, known):
+            blocks[name] = value
         elif name not in known or (problem is not None and known[name].startswith("problem.")):
             if name in known:
                 raise OptionError(f"{name} is set by the problem: problem.replace({name}=...)", known[name])
@@ -48,8 +52,20 @@ def configure(computation: str, problem: Problem | None, options: Mapping[str, A
             set_key(config, key, value, name)
         if called is not None:
             called[key] = name
-    _start_at_point(computation, config, {key for key, (_, value) in flat.items() if value is not None}, known)
+    given = {key for key, (_, value) in flat.items() if value is not None}
+    for name, value in blocks.items():
+        initial = name.startswith("init_")
+        values = np.atleast_2d(np.asarray(to_value("matrix", value, name), dtype=np.float64))
+        config.set_block(name.removeprefix("init_"), initial, values)
+        given.add(f"flow.{name}" if initial else f"point.{name}")
+    _start_at_point(computation, config, given, known)
     return config
+
+
+def _own_block(problem: Problem | None, name: str, known: Mapping[str, str]) -> bool:
+    own = None if problem is None else problem._own_activation
+    initial = "flow.init_noise" in known and name.startswith("init_")
+    return own is not None and any(block == (name.removeprefix("init_") if initial else name) for block, _, _ in own.blocks)
 
 
 def _start_at_point(computation: str, config: _core.Config, given: set[str], known: Mapping[str, str]) -> None:
@@ -71,8 +87,15 @@ def run(computation: str, problem: Problem | None, options: dict[str, Any], prog
         raise renamed(error, called) from None
     result = None if found is None else to_xarray(found)
     if interrupted:
-        raise Interrupted(result)
+        raise Interrupted(None if result is None else with_own_names(result, problem))
     assert result is not None
+    return with_own_names(result, problem)
+
+
+def with_own_names(result: xr.Dataset, problem: Problem | None) -> xr.Dataset:
+    """Says which functions of Python made a result: its configuration has their names alone."""
+    if problem is not None and problem._own_names:
+        result.attrs["of_python"] = problem._own_names
     return result
 
 

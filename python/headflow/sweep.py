@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from . import _core
+from .compute import with_own_names
 from .config import keys, renamed, set_key, to_value, unknown
 from .errors import Error, FileError, Interrupted, OptionError
 from .problem import Problem
@@ -44,7 +45,8 @@ def sweep(problem: Problem | str | os.PathLike[str], *,
         axes: by key, ``{"problem.nu[2]": np.geomspace(0.5, 8, 20), "seed": range(5)}``, or a list of :class:`Axis`.
         measure: one or more of "end", "bayes", "flow", "sgd", "phases", "pruning", "similarity", "attention".
         output: a file to write the result to; finished tasks are kept beside it, in ``output.tasks``, so that a
-            sweep that was stopped goes on, and one that has grown computes what is new.
+            sweep that was stopped goes on, and one that has grown computes what is new. Tasks of a problem with
+            functions of Python are not kept.
         options: keys of all tasks.
 
     >>> import headflow as hf
@@ -65,7 +67,9 @@ def sweep(problem: Problem | str | os.PathLike[str], *,
     given = [_set(config, name, value, called, isinstance(problem, Problem)) for name, value in _flat(options)]
     wanted = [measure] if isinstance(measure, str) else list(measure)
     plan = [_axis(one) for one in _listed(axes)]
-    folder = None if output is None else f"{os.fspath(output)}.tasks"
+    # Kept tasks go by their configuration, which does not have functions of Python.
+    of_python = isinstance(problem, Problem) and problem._own_names != ""
+    folder = None if output is None or of_python else f"{os.fspath(output)}.tasks"
     try:
         with Progress("sweep", progress) as told:
             found, interrupted = _core.sweep(config, wanted, plan, given, folder, told)
@@ -75,6 +79,8 @@ def sweep(problem: Problem | str | os.PathLike[str], *,
     if interrupted:
         raise Interrupted(result)
     assert result is not None
+    if isinstance(problem, Problem):
+        with_own_names(result, problem)
     if output is not None:
         result.to_netcdf(output)
     return result
