@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ class OwnActivation:
         self._function = function
         self._derivative: Callable[..., Any] | None = None
         self._automatic: Callable[..., Any] | None = None
+        self._wants_sigma = False
         self._checked: set[tuple[int, int]] = set()
         if self.name in keys()["problem.activation"].choices:
             raise Error(f"{self.name} is an activation of headflow: give another name")
@@ -39,8 +41,10 @@ class OwnActivation:
         """Takes ``(chi, g, *parameters) -> (d_chi, *d_parameters)``, the derivatives of sum(g * sigma); refuses wrong ones.
 
         Those with respect to parameters keep the axis of samples, the last: (head, 1, sample) of a parameter "head",
-        (1, 1, sample) of a "number"; other axes are summed here if they are longer.
+        (1, 1, sample) of a "number"; other axes are summed here if they are longer. A keyword ``sigma`` of the
+        function is given the weights that the activation has returned.
         """
+        self._wants_sigma = "sigma" in inspect.signature(function).parameters
         self._derivative = function
         self._checked.clear()
         self.check(2, 3)
@@ -65,12 +69,13 @@ class OwnActivation:
                         f"sample), not {found.dtype} of {found.shape}")
         return np.ascontiguousarray(found, dtype=np.float64)
 
-    def pull(self, chi: Array, g: Array, parameters: Array) -> tuple[Array, Array]:
+    def pull(self, chi: Array, g: Array, parameters: Array, sigma: Array | None = None) -> tuple[Array, Array]:
         """Derivatives of sum(g * sigma): with respect to chi, and to each parameter for each sample."""
         given = self._derivative or self._automatic
         if given is None:
             return differences(self.sigma, chi, g, parameters)
-        found = given(chi, g, *self._split(parameters, chi.shape[0]))
+        more = {"sigma": self.sigma(chi.copy(), parameters) if sigma is None else sigma} if self._wants_sigma else {}
+        found = given(chi, g, *self._split(parameters, chi.shape[0]), **more)
         parts = list(found) if isinstance(found, (tuple, list)) else [found]
         if len(parts) != 1 + len(self.blocks):
             raise Error(f"the derivative of {self.name} must return {1 + len(self.blocks)} arrays: that of chi, then one a "
@@ -164,7 +169,7 @@ class OwnActivation:
         """
         self.check(*(int(np.clip(config.get(f"problem.{name}"), 1, most)) for name, most in (("heads", 16), ("tokens", 64))))
         calls = copy.copy(self)  # a derivative that it is given later does not reach the problem
-        config.set_own_activation(self.name, self.blocks, self.smooth, calls)
+        config.set_own_activation(self.name, self.blocks, self.smooth, self._wants_sigma, calls)
         return calls
 
 

@@ -10,6 +10,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
@@ -75,11 +76,12 @@ nb::object copied(const std::vector<std::size_t>& shape, const double* from) {
 
 class OwnActivation final : public Activation {
  public:
-  OwnActivation(std::string name, std::vector<BlockInfo> blocks, bool smooth,
+  OwnActivation(std::string name, std::vector<BlockInfo> blocks, bool smooth, bool keeps_weights,
                 const nb::object& calls)
       : name_(std::move(name)),
         blocks_(std::move(blocks)),
         smooth_(smooth),
+        keeps_weights_(keeps_weights),
         forward_(calls, "sigma"),
         backward_(calls, "pull") {}
 
@@ -88,8 +90,10 @@ class OwnActivation final : public Activation {
   std::vector<BlockInfo> blocks() const override { return blocks_; }
   bool smooth() const override { return smooth_; }
 
-  // The scores stay where they are for `backward`.
-  std::size_t state_groups(const Sizes& /*sizes*/) const override { return 0; }
+  // The scores stay where they are for `backward`, with the weights if it wants them.
+  std::size_t state_groups(const Sizes& sizes) const override {
+    return keeps_weights_ ? at(sizes.H) * at(sizes.L) : 0;
+  }
   std::size_t preferred_groups(const Sizes& sizes) const override {
     return std::clamp<std::size_t>(kNumbers / kLanes / (at(sizes.H) * at(sizes.L)), 2, 512);
   }
@@ -114,11 +118,11 @@ class OwnActivation final : public Activation {
   }
 
   void forward_groups(const Sizes& sizes, std::size_t groups, const double* parameters, double* u,
-                      double* /*state*/, double* mean) const override {
+                      double* state, double* mean) const override {
     const nb::gil_scoped_acquire with_python;
     const std::size_t H = at(sizes.H), L = at(sizes.L);
     const auto found = nb::cast<Array<3>>(
-        forward_(scores(sizes, groups, u), copied({at(count(sizes))}, parameters)));
+        forward_(array(sizes, groups, u), copied({at(count(sizes))}, parameters)));
     check(sizes, groups * kLanes, found.data(), "gives");
     std::fill_n(mean, groups * L * kLanes, 0.0);
     const double* sigma = found.data();
@@ -129,10 +133,11 @@ class OwnActivation final : public Activation {
       }
     }
     for (std::size_t j = 0; j < groups * L * kLanes; ++j) mean[j] /= sizes.H;
+    if (keeps_weights_) put(sizes, groups, found.data(), state);
   }
 
   void backward_groups(const Sizes& sizes, std::size_t groups, const double* parameters,
-                       const double* s, double* u, const double* /*state*/,
+                       const double* s, double* u, const double* state,
                        double* grad) const override {
     const nb::gil_scoped_acquire with_python;
     const std::size_t H = at(sizes.H), L = at(sizes.L), samples = groups * kLanes;
@@ -146,16 +151,13 @@ class OwnActivation final : public Activation {
       }
       for (std::size_t h = 1; h < H; ++h) std::copy_n(g, L * samples, g + h * L * samples);
     });
+    const nb::object weights = keeps_weights_ ? array(sizes, groups, state) : nb::none();
     const auto both = nb::cast<nb::tuple>(
-        backward_(scores(sizes, groups, u), pull, copied({at(count(sizes))}, parameters)));
+        backward_(array(sizes, groups, u), pull, copied({at(count(sizes))}, parameters), weights));
     const auto of_chi = nb::cast<Array<3>>(nb::object(both[0]));
     const auto of_parameters = nb::cast<Array<2>>(nb::object(both[1]));
     check(sizes, samples, of_chi.data(), "has a derivative");
-    for (std::size_t j = 0; j < H * L; ++j) {
-      for (std::size_t n = 0; n < groups; ++n) {
-        std::copy_n(of_chi.data() + j * samples + n * kLanes, kLanes, u + (n * H * L + j) * kLanes);
-      }
-    }
+    put(sizes, groups, of_chi.data(), u);
     for (std::size_t j = 0; j < at(count(sizes)); ++j) {
       for (std::size_t k = 0; k < samples; ++k) {
         grad[j * kLanes + k % kLanes] += of_parameters.data()[j * samples + k];
@@ -173,7 +175,7 @@ class OwnActivation final : public Activation {
   }
 
   /// Groups of eight as an array (head, token, sample).
-  static nb::object scores(const Sizes& sizes, std::size_t groups, const double* u) {
+  static nb::object array(const Sizes& sizes, std::size_t groups, const double* u) {
     const std::size_t H = at(sizes.H), L = at(sizes.L);
     return new_array({H, L, groups * kLanes}, [&](double* chi) {
       for (std::size_t j = 0; j < H * L; ++j) {
@@ -184,17 +186,25 @@ class OwnActivation final : public Activation {
     });
   }
 
+  /// And back.
+  static void put(const Sizes& sizes, std::size_t groups, const double* from, double* u) {
+    const std::size_t all = at(sizes.H) * at(sizes.L);
+    for (std::size_t j = 0; j < all; ++j) {
+      for (std::size_t n = 0; n < groups; ++n, from += kLanes) {
+        std::copy_n(from, kLanes, u + (n * all + j) * kLanes);
+      }
+    }
+  }
+
+  /// The numbers themselves where their sum says that one of them is not finite.
   void check(const Sizes& sizes, std::size_t samples, const double* values,
              const char* what) const {
     const std::size_t all = at(sizes.H) * at(sizes.L) * samples;
-    double sums[kLanes] = {};  // not finite if one of them is not
-    for (std::size_t i = 0; i < all / kLanes * kLanes; i += kLanes) {
-      for (std::size_t k = 0; k < kLanes; ++k) sums[k] += values[i + k] * 0.0;
-    }
-    for (std::size_t i = all / kLanes * kLanes; i < all; ++i) sums[0] += values[i] * 0.0;
-    if (std::all_of(sums, sums + kLanes, [](double sum) { return sum == 0; })) return;
+    const Eigen::Map<const Eigen::ArrayXd> numbers(values, static_cast<Eigen::Index>(all));
+    if (std::isfinite(numbers.sum())) return;
     const double* first =
         std::find_if(values, values + all, [](double x) { return !std::isfinite(x); });
+    if (first == values + all) return;
     const std::size_t j = static_cast<std::size_t>(first - values) / samples;
     throw Error(fmt::format("the activation {} {} {} (head {}, token {})", name_, what, *first,
                             j / at(sizes.L) + 1, j % at(sizes.L) + 1));
@@ -202,13 +212,13 @@ class OwnActivation final : public Activation {
 
   std::string name_;
   std::vector<BlockInfo> blocks_;
-  bool smooth_;
+  bool smooth_, keeps_weights_;
   Method forward_, backward_;
 };
 
 void set_own_activation(Config& self, const std::string& name,
                         const std::vector<std::tuple<std::string, bool, double>>& blocks,
-                        bool smooth, const nb::object& calls) {
+                        bool smooth, bool keeps_weights, const nb::object& calls) {
   std::vector<BlockInfo> infos;
   for (const auto& [block, per_head, initial] : blocks) {
     infos.push_back({block, "", per_head ? std::vector<Axis>{Axis::head} : std::vector<Axis>{},
@@ -216,7 +226,7 @@ void set_own_activation(Config& self, const std::string& name,
   }
   self.problem.activation = name;
   self.problem.own_activation =
-      std::make_shared<const OwnActivation>(name, std::move(infos), smooth, calls);
+      std::make_shared<const OwnActivation>(name, std::move(infos), smooth, keeps_weights, calls);
 }
 
 Matrix matrix_of(const Array<2>& from) {
@@ -244,9 +254,9 @@ void set_own_prior(Config& self, const std::string& name, const Array<2>& mean,
 void bind_own(nb::class_<Config>& config) {
   config
       .def("set_own_activation", &set_own_activation, nb::arg("name"), nb::arg("blocks"),
-           nb::arg("smooth"), nb::arg("calls"),
+           nb::arg("smooth"), nb::arg("keeps_weights"), nb::arg("calls"),
            "Blocks are (name, one a head?, initial value); calls.sigma(chi, parameters) and "
-           "calls.pull(chi, g, parameters) are kept alive by the caller.")
+           "calls.pull(chi, g, parameters, weights or None) are kept alive by the caller.")
       .def("set_own_prior", &set_own_prior, nb::arg("name"), nb::arg("mean"), nb::arg("covariance"),
            nb::arg("largest"), nb::arg("calls"),
            "calls.sample(uniforms) is kept alive by the caller.")
