@@ -48,6 +48,13 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
   const Blocking blocking = choose_blocking(groups_, bytes, scores * 8, kFewestBatchGroups);
   block_groups_ = blocking.block_groups;
   chunk_groups_ = blocking.chunk_groups;
+  const std::size_t preferred = problem.activation().preferred_groups(problem.sizes());
+  together_ = preferred > 1;
+  while (together_ && at(chunk_groups_ * placements_) < preferred &&
+         2 * chunk_groups_ <= block_groups_ &&
+         groups_ / (2 * chunk_groups_) >= kFewestBatchGroups) {
+    chunk_groups_ *= 2;
+  }
 
   entries_ = SumLayout(problem).size();
   blocks_ = at((groups_ + block_groups_ - 1) / block_groups_);
@@ -61,7 +68,6 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
                                  .block_groups = block_groups_,
                                  .single_precision = single_precision_,
                                  .memory = options.memory};
-  together_ = problem.activation().preferred_groups(problem.sizes()) > 1;
   const std::size_t work = work_groups();
   const std::size_t own = at(chunk_groups_) * scores / kLanes + work + 3 * at(entries_);
   workers_ = affordable_workers(options, context,

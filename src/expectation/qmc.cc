@@ -77,6 +77,12 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& co
       choose_blocking(groups_, group_size_ * (single_precision_ ? 4 : 8), scores * 8, 0);
   block_groups_ = std::min(blocking.block_groups, groups_);  // powers of two: it divides groups_
   chunk_groups_ = std::min(blocking.chunk_groups, block_groups_);
+  const Activation& activation = problem.activation();
+  const std::size_t preferred = activation.preferred_groups(problem.sizes());
+  together_ = preferred > 1;
+  while (together_ && at(chunk_groups_ * roles) < preferred && chunk_groups_ < block_groups_) {
+    chunk_groups_ *= 2;
+  }
   const auto blocks = at(randomisations_ * (groups_ / block_groups_));
   const int entries = SumLayout(problem).size();
   round_ = std::max<std::size_t>(1, kRoundNumbers / at(entries));
@@ -88,8 +94,6 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& co
                                  .block_groups = block_groups_,
                                  .single_precision = single_precision_,
                                  .memory = options.memory};
-  const Activation& activation = problem.activation();
-  together_ = activation.preferred_groups(problem.sizes()) > 1;
   const std::size_t work =
       together_ ? activation.together_scratch_groups(problem.sizes(), at(chunk_groups_) * at(roles))
                 : activation.scratch_groups(problem.sizes());
