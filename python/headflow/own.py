@@ -13,7 +13,7 @@ import numpy.typing as npt
 from . import _core
 from .config import keys
 from .errors import Error
-from .own_derivative import differences, jax_derivative, refined_differences
+from .own_derivative import differences, double_precision, refined_differences, with_jax
 from .priors import Prior
 
 Array = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ class OwnActivation:
         self.smooth = smooth
         self._function = function
         self._derivative: Callable[..., Any] | None = None
-        self._automatic: Callable[..., Any] | None = None
+        self._automatic: tuple[Callable[..., Any], Callable[..., Any]] | None = None  # it, and its derivative
         self._wants_sigma = False
         self._checked: set[tuple[int, int]] = set()
         if self.name in keys()["problem.activation"].choices:
@@ -45,7 +45,7 @@ class OwnActivation:
         function is given the weights that the activation has returned.
         """
         self._wants_sigma = "sigma" in inspect.signature(function).parameters
-        self._derivative = function
+        self._derivative, self._automatic = function, None
         self._checked.clear()
         self.check(2, 3)
         return self
@@ -63,7 +63,9 @@ class OwnActivation:
 
     def sigma(self, chi: Array, parameters: Array) -> Array:
         """Its weights, checked; parameters one after the other."""
-        found = np.asarray(self._function(chi, *self._split(parameters, chi.shape[0])))
+        function = self._automatic[0] if self._automatic else self._function
+        with double_precision():
+            found = np.asarray(function(chi, *self._split(parameters, chi.shape[0])))
         if found.shape != chi.shape or found.dtype.kind not in "iuf":
             raise Error(f"the activation {self.name} must return numbers of the shape of chi, {chi.shape} (head, token, "
                         f"sample), not {found.dtype} of {found.shape}")
@@ -71,11 +73,12 @@ class OwnActivation:
 
     def pull(self, chi: Array, g: Array, parameters: Array, sigma: Array | None = None) -> tuple[Array, Array]:
         """Derivatives of sum(g * sigma): with respect to chi, and to each parameter for each sample."""
-        given = self._derivative or self._automatic
+        given = self._derivative or (self._automatic[1] if self._automatic else None)
         if given is None:
             return differences(self.sigma, chi, g, parameters)
         more = {"sigma": self.sigma(chi.copy(), parameters) if sigma is None else sigma} if self._wants_sigma else {}
-        found = given(chi, g, *self._split(parameters, chi.shape[0]), **more)
+        with double_precision():
+            found = given(chi, g, *self._split(parameters, chi.shape[0]), **more)
         parts = list(found) if isinstance(found, (tuple, list)) else [found]
         if len(parts) != 1 + len(self.blocks):
             raise Error(f"the derivative of {self.name} must return {1 + len(self.blocks)} arrays: that of chi, then one a "
@@ -105,8 +108,8 @@ class OwnActivation:
         if part.ndim != 3 or part.shape[2] != samples or part.shape[1] not in (1, tokens) or part.shape[0] not in (rows, heads):
             raise Error(f"the derivative of {self.name} with respect to {block} has the shape {part.shape}, not "
                         f"{(rows, 1, samples)} (head, 1, sample): do not sum over samples")
-        summed = part.sum(axis=1)
-        return summed if per_head else summed.sum(axis=0, keepdims=True)
+        out: npt.NDArray[Any] = part.sum(axis=1) if per_head else part.sum(axis=(0, 1))[np.newaxis]
+        return out
 
     def check(self, heads: int, tokens: int, derivative: bool = True) -> None:
         """Tries the functions at random points of these sizes; raises Error for what is wrong."""
@@ -131,7 +134,7 @@ class OwnActivation:
         if not derivative:
             return
         if self._derivative is None and self._automatic is None:
-            self._automatic = jax_derivative(self._function, chi, g, self._split(parameters, heads))
+            self._automatic = with_jax(self._function, chi, g, self._split(parameters, heads))
         self._compare(chi, g, parameters, rng)
         self._checked.add((heads, tokens))
 
@@ -157,7 +160,7 @@ class OwnActivation:
         excess = np.where(np.isfinite(given), np.abs(given - true) / allowed, np.inf)
         if excess.max() <= 1:
             return
-        row, sample = np.unravel_index(int(excess.argmax()), excess.shape)
+        row, sample = (int(i) for i in np.unravel_index(int(excess.argmax()), excess.shape))
         how = {"function": "derivative", "jax": "derivative by JAX"}.get(self.differentiated, "difference with a small step")
         raise Error(f"the {how} of {self.name} with respect to {of} ({names[row]}) is {given[row, sample]:.9g}, and "
                     f"differences give {true[row, sample]:.9g}")
@@ -167,7 +170,8 @@ class OwnActivation:
 
         What is returned must be kept as long as the configuration is used.
         """
-        self.check(*(int(np.clip(config.get(f"problem.{name}"), 1, most)) for name, most in (("heads", 16), ("tokens", 64))))
+        heads, tokens = (int(str(config.get(f"problem.{name}"))) for name in ("heads", "tokens"))
+        self.check(min(max(heads, 1), 16), min(max(tokens, 1), 64))
         calls = copy.copy(self)  # a derivative that it is given later does not reach the problem
         config.set_own_activation(self.name, self.blocks, self.smooth, self._wants_sigma, calls)
         return calls
@@ -195,7 +199,7 @@ def activation(function: Callable[..., Any] | None = None, *, parameters: Mappin
 
     Its derivative is a second function, ``@shifted.derivative``; else JAX's, where that is installed and the
     function goes with its arrays (``import jax.numpy as np``); else differences, which take 2 H L calls. A derivative
-    that differences contradict is refused. Results name the activation and do not record it.
+    that differences contradict is refused. Engines are "mc" and "qmc". Results name the activation and do not record it.
 
     Args:
         parameters: names, each with "head" (one number a head) or "number", or with an initial value, ("head", 0.5).
@@ -275,7 +279,7 @@ class OwnPrior(Prior):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def set_on(self, config: _core.Config) -> None:
         """Makes it the prior of a configuration, which must not outlive it."""

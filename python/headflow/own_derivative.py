@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Function = Callable[..., Any]
 Sigma = Callable[[Array, Array], Array]
 
 
-def jax_derivative(function: Callable[..., Any], chi: Array, g: Array, parameters: Sequence[Array]) -> Callable[..., Any] | None:
-    """d of sum(g * function(chi, *parameters)), compiled, in double precision; None without JAX, or if it cannot."""
+def double_precision() -> AbstractContextManager[Any]:
+    """Where functions are called: JAX, if anybody uses it, would else compute in single precision."""
+    jax: Any = sys.modules.get("jax")
+    if jax is None:
+        return nullcontext()
+    if hasattr(jax, "enable_x64"):
+        context: AbstractContextManager[Any] = jax.enable_x64(True)
+        return context
+    experimental = importlib.import_module("jax.experimental").enable_x64()
+    assert isinstance(experimental, AbstractContextManager)
+    return experimental
+
+
+def with_jax(function: Function, chi: Array, g: Array, parameters: Sequence[Array]) -> tuple[Function, Function] | None:
+    """The function, and d of sum(g * function(chi, *parameters)), both compiled; None without JAX, or if it cannot."""
     try:
-        import jax  # type: ignore[import-not-found,unused-ignore]
-        from jax.experimental import enable_x64  # type: ignore[import-not-found,unused-ignore]
+        jax: Any = importlib.import_module("jax")
     except ImportError:
         return None
     compiled = jax.jit(lambda x, v, *p: jax.vjp(function, x, *p)[1](v))
 
-    def derivative(chi: Array, g: Array, *parameters: Array) -> tuple[Array, ...]:
+    def derivative(chi: Array, g: Array, *parameters: Array) -> Any:
         samples = chi.shape[2]  # parameters of each sample have derivatives of each sample
-        each = [np.broadcast_to(one, (*one.shape[:2], samples)) for one in parameters]
-        with enable_x64():
-            return tuple(np.asarray(one) for one in compiled(chi, g, *each))
+        return compiled(chi, g, *(np.broadcast_to(one, (*one.shape[:2], samples)) for one in parameters))
 
     try:
-        derivative(chi, g, *parameters)
+        with double_precision():
+            derivative(chi, g, *parameters)
     except Exception:  # noqa: BLE001: whatever keeps JAX from it, there are differences
         return None
-    return derivative
+    return jax.jit(function), derivative
 
 
 def _slope(sigma: Sigma, g: Array, chi: Array, parameters: Array, step: float, place: tuple[int, int] | int) -> Array:
