@@ -9,7 +9,7 @@ import headflow as hf
 PAGE = Path(__file__).resolve().parents[1] / "docs/python.md"
 
 GROUPS = {
-    "What is trained": ["Problem", "Prior", "flipping", "gaussian", "discrete", "mixture"],
+    "What is trained": ["Problem", "Prior", "flipping", "gaussian", "discrete", "mixture", "activation", "prior"],
     "At a point": ["loss", "Loss", "Evaluation", "PointValues", "bayes", "hessian"],
     "Training": ["flow", "sgd", "compare", "fixed_point", "minima"],
     "What training leaves": ["phases", "prune", "similarity", "attention"],

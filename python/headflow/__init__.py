@@ -29,6 +29,7 @@ else:
     from .errors import Error, FileError, Interrupted, OptionError
     from .loss import Evaluation, Loss, PointValues, loss
     from .options import options
+    from .own import activation, prior
     from .priors import Prior, discrete, flipping, gaussian, mixture
     from .problem import Problem
     from .progress import HeadflowWarning
@@ -37,8 +38,8 @@ else:
 
     __version__ = _core.version
     __all__ = ["Axis", "Error", "Evaluation", "FileError", "HeadflowWarning", "Interrupted", "Loss", "OptionError",
-               "PointValues", "Prior", "Problem", "attention", "bayes", "compare", "discrete", "fixed_point",
-               "flipping", "flow", "gaussian", "hessian", "loss", "minima", "mixture", "open", "options", "phases",
+               "PointValues", "Prior", "Problem", "activation", "attention", "bayes", "compare", "discrete", "fixed_point",
+               "flipping", "flow", "gaussian", "hessian", "loss", "minima", "mixture", "open", "options", "phases", "prior",
                "prune", "sgd", "similarity", "sweep", "verify"]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from . import _core
-from .config import keywords, renamed, set_key, unknown
+from .config import keywords, renamed, set_key, to_value, unknown
 from .errors import Interrupted, OptionError
 from .problem import Problem
 from .progress import Progress
@@ -24,32 +25,51 @@ def configure(computation: str, problem: Problem | None, options: Mapping[str, A
     Keywords are short names (``time``), full names (``**{"flow.time": 1e3}``), or sections with a
     mapping (``flow={"time": 1e3}``). A point (``m``, ``R``, ``b``, ...) is where training starts.
     """
-    if problem is not None and not isinstance(problem, Problem):
+    if not isinstance(problem, Problem):
         raise TypeError(f"the first argument must be a headflow.Problem, not {type(problem).__name__}")
-    config = problem._config.copy() if problem is not None else _core.Config()
+    config = problem._config.copy()
     known = keywords(computation)
+    blocks: dict[str, Any] = {}  # of an activation of Python: those that are no keys
     flat: dict[str, tuple[str, Any]] = {}
-    for name, value in options.items():
-        if isinstance(value, Mapping):
-            for inner, one in value.items():
-                if f"{name}.{inner}" not in known:
-                    raise unknown(f"{name}.{inner}", known, computation)
-                flat[f"{name}.{inner}"] = (f"{name}.{inner}", one)
-        elif name not in known or (problem is not None and known[name].startswith("problem.")):
-            if name in known:
-                raise OptionError(f"{name} is set by the problem: problem.replace({name}=...)", known[name])
+    for name, value in flattened(options):
+        if name not in known and _own_block(problem, name, known):
+            blocks[name] = value
+            continue
+        if name not in known:
             raise unknown(name, known, computation)
-        elif known[name] in flat:
+        if known[name].startswith("problem."):
+            raise OptionError(f"{name} is set by the problem: problem.replace({name}=...)", known[name])
+        if known[name] in flat:
             raise OptionError(f"{name} is given twice", known[name])
-        else:
-            flat[known[name]] = (name, value)
+        flat[known[name]] = (name, value)
     for key, (name, value) in flat.items():
         if value is not None:
             set_key(config, key, value, name)
         if called is not None:
             called[key] = name
-    _start_at_point(computation, config, {key for key, (_, value) in flat.items() if value is not None}, known)
+    given = {key for key, (_, value) in flat.items() if value is not None}
+    for name, value in blocks.items():
+        initial = name.startswith("init_")
+        values = np.atleast_2d(np.asarray(to_value("matrix", value, name), dtype=np.float64))
+        config.set_block(name.removeprefix("init_"), initial, values)
+        given.add(f"flow.{name}" if initial else f"point.{name}")
+    _start_at_point(computation, config, given, known)
     return config
+
+
+def flattened(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Options, those of sections (``flow={"rtol": 1e-3}``) by their full names."""
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", one) for inner, one in value.items())
+        else:
+            yield name, value
+
+
+def _own_block(problem: Problem | None, name: str, known: Mapping[str, str]) -> bool:
+    own = None if problem is None else problem._own_activation
+    initial = "flow.init_noise" in known and name.startswith("init_")
+    return own is not None and any(block == (name.removeprefix("init_") if initial else name) for block, _, _ in own.blocks)
 
 
 def _start_at_point(computation: str, config: _core.Config, given: set[str], known: Mapping[str, str]) -> None:
@@ -61,7 +81,8 @@ def _start_at_point(computation: str, config: _core.Config, given: set[str], kno
 
 
 def watched(label: str, progress: bool | None, called: Mapping[str, str],
-            call: Callable[[Progress], tuple[dict[str, Any] | None, bool]]) -> xr.Dataset:
+            call: Callable[[Progress], tuple[dict[str, Any] | None, bool]],
+            problem: Problem | None = None) -> xr.Dataset:
     """The result of a call of the compiled part, with a bar; raises Interrupted with what there is at Ctrl-C."""
     try:
         with Progress(label, progress) as told:
@@ -70,8 +91,15 @@ def watched(label: str, progress: bool | None, called: Mapping[str, str],
         raise renamed(error, called) from None
     result = None if found is None else to_xarray(found)
     if interrupted:
-        raise Interrupted(result)
+        raise Interrupted(None if result is None else with_own_names(result, problem))
     assert result is not None
+    return with_own_names(result, problem)
+
+
+def with_own_names(result: xr.Dataset, problem: Problem | None) -> xr.Dataset:
+    """Says which functions of Python made a result: its configuration has their names alone."""
+    if problem is not None and problem._own_names:
+        result.attrs["of_python"] = problem._own_names
     return result
 
 
@@ -79,7 +107,7 @@ def run(computation: str, problem: Problem | None, options: dict[str, Any], prog
     """One of the computations that the program has, too."""
     called: dict[str, str] = {}
     config = configure(computation, problem, options, called)
-    return watched(computation, progress, called, lambda told: _core.compute(computation, config, told))
+    return watched(computation, progress, called, lambda told: _core.compute(computation, config, told), problem)
 
 
 def _with_start(options: dict[str, Any], init_from: xr.Dataset | None, init_time: float | str, init_run: int) -> dict[str, Any]:
@@ -87,8 +115,9 @@ def _with_start(options: dict[str, Any], init_from: xr.Dataset | None, init_time
         return options
     if not isinstance(init_from, xr.Dataset):
         raise TypeError("init_from must be a result, as flow returns it or headflow.open reads it")
+    given = {name.removeprefix("point.") for name, _ in flattened(options)}
     for name in point_of(init_from, init_time, init_run):
-        if name in options:
+        if name in given:
             raise OptionError(f"{name} and init_from both give the start", f"point.{name}")
     return {**point_of(init_from, init_time, init_run), **options}
 

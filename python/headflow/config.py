@@ -93,6 +93,12 @@ def to_value(kind: str, value: Any, called: str) -> Any:
         if all(isinstance(one, str) for one in names):
             return names
         raise OptionError(f"{called} = {_brief(value)}: must be names", called, _brief(value), "must be names")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63 and kind != "integer":
+        value = float(value) if abs(value) < 10**300 else np.inf
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise OptionError(f"{called} = {_brief(value)}: must be an integer of 64 bits", called, _brief(value))
+    if np.ma.is_masked(value):
+        raise OptionError(f"{called}: some of its numbers are masked", called)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):

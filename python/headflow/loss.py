@@ -33,7 +33,7 @@ class PointValues:
         raise AttributeError(f"there is no block {name}; there are {', '.join(self.__dict__)}")
 
     def __getitem__(self, name: str) -> Array:
-        value: Array = getattr(self, name)
+        value: Array = self.__dict__[name]
         return value
 
     def norm(self) -> float:
@@ -110,11 +110,12 @@ class Loss:
 
     ``headflow.loss`` plans its nodes at every call; this plans them for the first point, and again where a point
     has moved so far that they may not serve: a smooth function, and a cheap one. What it returns depends on the
-    points before, within the errors. Calls from several threads take turns.
+    points before, within the errors. Calls from several threads take turns. Ctrl-C waits for the end of an evaluation.
 
     Args:
         problem: what is trained.
-        options: as of :func:`loss`; a point says where the nodes are placed first.
+        options: as of :func:`loss`; a point says where the nodes are placed first, and is what a call without one
+            takes.
 
     >>> import numpy as np
     >>> import headflow as hf
@@ -142,6 +143,7 @@ class Loss:
         for name, offset, size, shape in self._core.blocks:
             self._shapes[name] = (slice(first + offset, first + offset + size), shape)
         self._start: Array = np.asarray(self._core.start, dtype=np.float64)
+        self._start = self.pack(**{name: options[name] for name in self._shapes if options.get(name) is not None})
         self.engine, self.error_kind = self._core.engine, self._core.error_kind
 
     @property
@@ -157,7 +159,7 @@ class Loss:
                 raise unknown(name, self._shapes, f"the point of {self.problem.activation}")
             where, shape = self._shapes[name]
             array = np.asarray(value)
-            if array.dtype.kind not in "iuf":
+            if array.dtype.kind not in "iuf" or np.ma.is_masked(value):
                 raise OptionError(f"{name} must be numbers", f"point.{name}")
             size = where.stop - where.start
             if array.shape != shape and not (array.size == size and array.ndim <= 1 and len(shape) <= 1):
@@ -177,7 +179,10 @@ class Loss:
 
     def flat(self, packed: npt.ArrayLike) -> tuple[float, Array]:
         """Loss and gradient of a packed point: what ``scipy.optimize.minimize(jac=True)`` takes."""
-        array = np.ascontiguousarray(packed, dtype=np.float64)
+        given = np.asarray(packed)
+        if given.dtype.kind not in "iuf" or given.ndim != 1 or np.ma.is_masked(packed):
+            raise OptionError(f"the point must be one vector of {self._start.size} numbers", "point")
+        array = np.ascontiguousarray(given, dtype=np.float64)
         value, _, grad, _ = self._core.evaluate(array, False)
         return value, grad
 

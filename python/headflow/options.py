@@ -26,7 +26,11 @@ def options(computation: str = "flow") -> Options:
     >>> print(hf.options("flow")["rtol"])
     relative tolerance of an adaptive step [1e-06]
     """
-    if computation == "problem":
+    computation = str(computation).replace("_", "-")
+    if computation in ("sweep", "verify"):
+        wanted = ("verify",) if computation == "verify" else ("point", "run", "loss", "flow", "end", "sgd", "compare")
+        short = {name: name for name, key in keys().items() if key.section in wanted}
+    elif computation == "problem":
         short = {key.name: key.full_name for key in keys().values() if key.section == "problem"}
     else:
         known = keywords(computation)

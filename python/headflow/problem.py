@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from . import _core
 from .config import keys, set_key, unknown
+from .own import OwnActivation, OwnPrior
 from .priors import Prior
 
 
@@ -16,8 +17,8 @@ class Problem:
     """The model of a run: heads, tokens, features, the activation and the law of the signal.
 
     Args:
-        activation: ``"softmax"``, ``"softmax-1"``, ``"b-softmax"``, ``"sigmoid"``.
-        prior: a law made by :func:`flipping` and its like, or its name.
+        activation: ``"softmax"``, ``"softmax-1"``, ``"b-softmax"``, ``"sigmoid"``, or a function (:func:`activation`).
+        prior: a law made by :func:`flipping` and its like, or its name, or a sampler (:func:`prior`).
         tokens: L.
         heads: H.
         features: F, hidden directions; that of the prior if it has one, else 2.
@@ -29,9 +30,12 @@ class Problem:
     Problem(activation='b-softmax', prior='gaussian', tokens=5, heads=4, features=2, eta=1.0, nu=[8.0, 2.0])
     """
 
-    def __init__(self, activation: str = "softmax", prior: Prior | str = "flipping", tokens: int = 4, heads: int = 2,
+    def __init__(self, activation: str | OwnActivation = "softmax", prior: Prior | str = "flipping", tokens: int = 4, heads: int = 2,
                  features: int | None = None, eta: float = 1.0, **options: Any) -> None:
-        given: dict[str, Any] = {"activation": activation, "tokens": tokens, "heads": heads, "eta": eta}
+        self._own_activation = activation if isinstance(activation, OwnActivation) else None
+        self._own_prior = prior if isinstance(prior, OwnPrior) else None
+        named = activation.name if isinstance(activation, OwnActivation) else activation
+        given: dict[str, Any] = {"activation": named, "tokens": tokens, "heads": heads, "eta": eta}
         if isinstance(prior, Prior):
             for name in prior.parameters:
                 if name in options:
@@ -50,6 +54,10 @@ class Problem:
         config = _core.Config()
         for name, value in given.items():
             set_key(config, f"problem.{name}", value, name)
+        if self._own_activation is not None:
+            self._kept = self._own_activation.set_on(config)
+        if self._own_prior is not None:
+            self._own_prior.set_on(config)
         self._config = config
         self.notes: list[str] = config.notes()  # checks it, too
 
@@ -90,7 +98,17 @@ class Problem:
     def options(self) -> dict[str, Any]:
         """Every option that is set, by name."""
         out = {key.name: self._get(key.name) for key in keys().values() if key.section == "problem"}
+        out.update({name: own for name, own in self._own.items() if own is not None})
         return {name: value for name, value in out.items() if value is not None}
+
+    @property
+    def _own(self) -> dict[str, OwnActivation | OwnPrior | None]:
+        return {"activation": self._own_activation, "prior": self._own_prior}
+
+    @property
+    def _own_names(self) -> str:
+        """What a result says of functions of Python, which its configuration does not have."""
+        return ", ".join(f"{kind} {own.name}" for kind, own in self._own.items() if own is not None)
 
     def replace(self, **changed: Any) -> Problem:
         """The same problem with other options.
@@ -125,7 +143,8 @@ class Problem:
         return [(name, options[name]) for name in first] + [item for item in options.items() if item[0] not in first]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Problem) and self.toml() == other.toml()
+        return isinstance(other, Problem) and self.toml() == other.toml() and all(
+            mine is other._own[kind] for kind, mine in self._own.items())
 
     def __hash__(self) -> int:
         return hash(self.toml())

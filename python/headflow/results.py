@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from typing import Any
 
@@ -41,6 +42,31 @@ def open(path: str | os.PathLike[str]) -> xr.Dataset:  # noqa: A001: hf.open rea
             return opened.load()
     except (ValueError, OSError) as error:
         raise FileError(f"{os.fspath(path)}: cannot be read as a result: {error}") from None
+
+
+def writable(path: str | os.PathLike[str]) -> str:
+    """The name of a file that a result can be written to; looked at before anything is computed."""
+    name = os.fsdecode(path)
+    if name == "" or os.path.isdir(name):
+        raise FileError(f"{name or repr(name)}: is no name of a file")
+    if not os.access(os.path.dirname(os.path.abspath(name)), os.W_OK):
+        raise FileError(f"{name}: its folder is not there, or cannot be written to")
+    if not any(importlib.util.find_spec(module) for module in ("netCDF4", "h5netcdf", "scipy")):
+        raise FileError(f'{name}: writing it needs netCDF4: pip install "headflow[files]"')
+    return name
+
+
+def write(result: xr.Dataset, name: str) -> None:
+    """Under another name first: a result is never half a file."""
+    part = f"{name}.{os.getpid()}.part"
+    try:
+        result.to_netcdf(part)
+        os.replace(part, name)
+    except OSError as error:
+        raise FileError(f"{name}: cannot be written: {error}") from None
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
 
 
 @xr.register_dataset_accessor("headflow")
@@ -98,6 +124,8 @@ def point_of(result: xr.Dataset, time: float | str = "last", run: int = 1) -> di
             at["time"] = 0
         elif isinstance(time, str):
             raise ValueError(f'time is "first", "last" or a number, not {time!r}')
+        elif not times[0] <= time <= times[-1]:
+            raise ValueError(f"the result has times {times[0]:g} to {times[-1]:g}, not {time}")
         else:
             at["time"] = int(np.abs(times - time).argmin())
     names = ["m", "R"] + [str(name) for name, one in result.data_vars.items() if one.attrs.get("role") == "parameter"]

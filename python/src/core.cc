@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "evaluator.h"
+#include "own.h"
 #include "python_dataset.h"
 #include "study/computations.h"
 #include "study/keys.h"
@@ -75,8 +76,8 @@ NB_MODULE(_core, module) {
   module.attr("commit") = program_commit();
   nb::register_exception_translator(translate, nullptr);
 
-  nb::class_<Config>(module, "Config", "Every option of headflow, as a value.")
-      .def(nb::init<>())
+  nb::class_<Config> config(module, "Config", "Every option of headflow, as a value.");
+  config.def(nb::init<>())
       .def("copy", [](const Config& self) { return Config(self); })
       .def(
           "set",
@@ -95,6 +96,7 @@ NB_MODULE(_core, module) {
       .def(
           "notes", [](const Config& self) { return Problem(self.problem).notes(); },
           "Checks the problem; remarks on it that are no errors.");
+  bind_own(config);
 
   module.def(
       "keys",
@@ -128,6 +130,8 @@ NB_MODULE(_core, module) {
   module.def("verify", &verify, nb::arg("config"), nb::arg("told").none(),
              nb::sig("def verify(config: Config, told: object | None) -> "
                      "tuple[dict[str, object] | None, bool]"));
+  module.def("stop_everything", &stop_everything);
+  nb::module_::import_("atexit").attr("register")(module.attr("stop_everything"));
   bind_evaluator(module);
   bind_sweep(module);
 }

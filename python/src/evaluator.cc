@@ -118,19 +118,17 @@ void bind_evaluator(nb::module_& module) {
                    [](Evaluator& self) {
                      return self.ask([](const Engine& e) { return std::string(e.name()); });
                    })
-      .def_prop_ro("error_kind",
-                   [](Evaluator& self) {
-                     return self.ask(
-                         [](const Engine& e) { return std::string(to_string(e.error_kind())); });
-                   })
-      .def_prop_ro("samples",
-                   [](Evaluator& self) {
-                     return self.ask([](const Engine& e) { return e.samples(); });
-                   })
-      .def_prop_ro("reason",
-                   [](Evaluator& self) {
-                     return self.ask([](const Engine& e) { return e.reason(); });
-                   })
+      .def_prop_ro(
+          "error_kind",
+          [](Evaluator& self) {
+            return self.ask([](const Engine& e) { return std::string(to_string(e.error_kind())); });
+          })
+      .def_prop_ro(
+          "samples",
+          [](Evaluator& self) { return self.ask([](const Engine& e) { return e.samples(); }); })
+      .def_prop_ro(
+          "reason",
+          [](Evaluator& self) { return self.ask([](const Engine& e) { return e.reason(); }); })
       .def_prop_ro("heads", [](const Evaluator& self) { return self.problem().H(); })
       .def_prop_ro("features", [](const Evaluator& self) { return self.problem().F(); })
       .def_prop_ro(

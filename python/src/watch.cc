@@ -50,6 +50,51 @@ void Watch::tell(const nb::object& told) {
 
 namespace {
 
+/// The watches of all threads.
+class Running {
+ public:
+  void add(Watch* watch) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all_.push_back(watch);
+  }
+  void remove(Watch* watch) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      std::erase(all_, watch);
+    }
+    changed_.notify_all();
+  }
+  void stop_all() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (Watch* watch : all_) {
+      watch->stop();
+      watch->stop();
+    }
+    changed_.wait_for(lock, std::chrono::seconds(10), [this] { return all_.empty(); });
+  }
+  static Running& instance() {
+    static Running all;
+    return all;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Watch*> all_;
+};
+
+/// While it lives a watch is one of them.
+class Registered {
+ public:
+  explicit Registered(Watch* watch) : watch_(watch) { Running::instance().add(watch); }
+  ~Registered() { Running::instance().remove(watch_); }
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+
+ private:
+  Watch* watch_;
+};
+
 /// Ends the thread also if Python's side leaves by an exception.
 class Worker {
  public:
@@ -95,6 +140,7 @@ bool run_watched(const std::function<void(const Context&)>& compute, int threads
                  const nb::object& told) {
   using std::chrono::milliseconds;
   const auto watch = std::make_shared<Watch>();
+  const Registered registered(watch.get());
   Context context = threads == 1 ? Context{} : Context::threads(threads);
   context.observer = watch;
   bool interrupted = false;
@@ -143,6 +189,11 @@ bool run_watched(const std::function<void(const Context&)>& compute, int threads
     }
   }
   return interrupted;
+}
+
+void stop_everything() {
+  const nb::gil_scoped_release without_python;
+  Running::instance().stop_all();
 }
 
 }  // namespace headflow::python

@@ -52,4 +52,8 @@ class Watch final : public Observer {
 bool run_watched(const std::function<void(const Context&)>& compute, int threads,
                  const nb::object& told);
 
+/// Stops all that runs, in any thread, and waits for it: before the interpreter ends, which a
+/// daemon thread must not find out while it computes.
+void stop_everything();
+
 }  // namespace headflow::python

@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -65,6 +67,27 @@ def test_calls_from_several_threads(two_heads):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_the_interpreter_may_end_while_a_daemon_computes():
+    script = """
+import threading, time
+import headflow as hf
+problem = hf.Problem(prior=hf.gaussian(2, 1), heads=6, tokens=10)
+threading.Thread(target=lambda: hf.flow(problem, time=1e7, rtol=1e-10, progress=False), daemon=True).start()
+time.sleep(0.5)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+
+
+def test_minima_stop(two_heads):
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    begin = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        hf.minima(hf.Problem(prior=hf.gaussian(2, 1), heads=6, tokens=10), starts=10_000, progress=False)
+    assert time.monotonic() - begin < 2
 
 
 def test_progress_is_a_bar_of_tqdm(two_heads, capsys):

@@ -26,6 +26,9 @@ import headflow as hf
     (dict(flow={"tme": 3}), "flow.tme"),
     (dict(rtol=[1, 2]), "rtol = "),
     (dict(time=10, **{"flow.time": 11}), "given twice"),
+    (dict(rtol=1e-9, flow={"rtol": 1e-3}), "given twice"),
+    (dict(m=np.ma.masked_array(np.eye(2), mask=np.eye(2))), "masked"),
+    (dict(outputs=10**30), "64 bits"),
 ])
 def test_option_errors_name_the_keyword(two_heads, options, says):
     if options == dict(b=[0.0, 0.0]):
@@ -76,3 +79,34 @@ def test_evaluator_checks_its_points(two_heads):
             loss(**bad)
     with pytest.raises((hf.Error, TypeError)):
         loss.flat(np.zeros(3))
+
+
+def test_plot_and_animate_can_be_called_however_they_were_imported(two_heads):
+    import headflow.animate
+    import headflow.plot
+
+    run = hf.flow(two_heads, time=1, outputs=3, progress=False)
+    run.headflow.plot()
+    assert callable(hf.plot) and callable(hf.animate)
+    hf.plot(run)
+
+
+def test_sweeps_look_at_their_output_first(two_heads, tmp_path):
+    for output in ("", tmp_path, "/nowhere/at/all.nc"):
+        with pytest.raises(hf.FileError):
+            hf.sweep(two_heads, axes={"seed": [1]}, measure="end", output=output, progress=False)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text, says", [
+    ("[sweep]\nmeasure = ['bayes']\nfoo = 2\n", "foo"), ("x = 3\n[sweep]\nmeasure = ['bayes']\n", "x"),
+    ("[sweep]\nmeasure = ['bayes']\naxis = 3\n", "sweep"),
+    ("[sweep]\nmeasure = ['bayes']\n[[sweep.axis]]\nkey = 'run.seed'\nkeys = ['run.seed']\nvalues = [1]\n", "not both"),
+    ("[sweep]\nmeasure = ['bayes']\n[[sweep.axis]]\nkey = 'problem.nu[1]'\nlogspace = [0, 1, 3]\n", "positive"),
+    ("[sweep]\nmeasure = ['bayes']\n[[sweep.axis]]\nkey = 'run.seed'\nrange = [1]\n", "sweep"),
+])
+def test_files_are_read_strictly(tmp_path, text, says):
+    file = tmp_path / "s.toml"
+    file.write_text("[problem]\nnu = 2.0\n" + text if not text.startswith("x") else text)
+    with pytest.raises(hf.Error, match=says):
+        hf.sweep(file, progress=False)

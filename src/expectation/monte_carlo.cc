@@ -48,6 +48,13 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
   const Blocking blocking = choose_blocking(groups_, bytes, scores * 8, kFewestBatchGroups);
   block_groups_ = blocking.block_groups;
   chunk_groups_ = blocking.chunk_groups;
+  const std::size_t preferred = problem.activation().preferred_groups(problem.sizes());
+  together_ = preferred > 1;
+  while (together_ && at(chunk_groups_ * placements_) < preferred &&
+         2 * chunk_groups_ <= block_groups_ &&
+         groups_ / (2 * chunk_groups_) >= kFewestBatchGroups) {
+    chunk_groups_ *= 2;
+  }
 
   entries_ = SumLayout(problem).size();
   blocks_ = at((groups_ + block_groups_ - 1) / block_groups_);
@@ -61,8 +68,8 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
                                  .block_groups = block_groups_,
                                  .single_precision = single_precision_,
                                  .memory = options.memory};
-  const std::size_t own = at(chunk_groups_) * scores / kLanes +
-                          problem.activation().scratch_groups(problem.sizes()) + 3 * at(entries_);
+  const std::size_t work = work_groups();
+  const std::size_t own = at(chunk_groups_) * scores / kLanes + work + 3 * at(entries_);
   workers_ = affordable_workers(options, context,
                                 shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
   scratch_.resize(at(workers_.count()));
@@ -70,11 +77,11 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
     const auto chunk = at(chunk_groups_);
     const auto HP = at(H) * at(placements_);
     s.chi = allocate_lanes(chunk * at(H) * at(L));
-    s.mu = allocate_lanes(HP);
+    s.mu = allocate_lanes(together_ ? chunk * HP : HP);
     s.theta = allocate_lanes(chunk * at(placements_) * at(F));
     s.g_relevant = allocate_lanes(chunk * HP);
-    s.work = allocate_lanes(problem.activation().scratch_groups(problem.sizes()));
-    s.weight = allocate_lanes(at(placements_));
+    s.work = allocate_lanes(work);
+    s.weight = allocate_lanes((together_ ? chunk : 1) * at(placements_));
     s.inverse_size = allocate_lanes(1);
     s.batch = allocate_lanes(at(entries_));
     s.total = allocate_lanes(at(entries_));
@@ -83,6 +90,12 @@ MonteCarlo::MonteCarlo(const Problem& problem, const EngineOptions& options, con
   store_ = SampleStore(shape, workers_,
                        [this](std::int64_t group, double* values) { generate(group, values); });
   store_.fill(workers_);
+}
+
+std::size_t MonteCarlo::work_groups() const {
+  const Activation& activation = problem().activation();
+  if (!together_) return activation.scratch_groups(problem().sizes());
+  return activation.together_scratch_groups(problem().sizes(), at(chunk_groups_) * at(placements_));
 }
 
 std::size_t MonteCarlo::spare() const { return at(placements_ * (2 * problem().F() + 1)) * kLanes; }
@@ -104,6 +117,15 @@ void MonteCarlo::generate(std::int64_t group, double* values) const {
   double* normals = uniforms + static_cast<std::ptrdiff_t>(P) * kLanes;
   fill_uniforms({seed_, Purpose::signal_choice, draw_}, item, P, uniforms);
   if (prior.uses_normals()) fill_normals({seed_, Purpose::signal, draw_}, item, P * F, normals);
+  if (!atoms_ && !prior.uses_normals()) {
+    prior.sample_many(P * kLanes, uniforms, normals);
+    for (int j = 0; j < P * kLanes; ++j) {
+      for (int f = 0; f < F; ++f) {
+        signal[(j / kLanes * F + f) * kLanes + j % kLanes] = normals[j * F + f];
+      }
+    }
+    return;
+  }
   double z[kMostFeatures] = {}, theta[kMostFeatures];
   for (int p = 0; p < P; ++p) {
     for (int i = 0; i < kLanes; ++i) {
@@ -112,9 +134,7 @@ void MonteCarlo::generate(std::int64_t group, double* values) const {
         signal[p * kLanes + i] = static_cast<double>(atoms_->component(uniform));
         continue;
       }
-      if (prior.uses_normals()) {
-        for (int f = 0; f < F; ++f) z[f] = normals[(p * F + f) * kLanes + i];
-      }
+      for (int f = 0; f < F; ++f) z[f] = normals[(p * F + f) * kLanes + i];
       prior.sample(uniform, z, theta);
       for (int f = 0; f < F; ++f) signal[(p * F + f) * kLanes + i] = theta[f];
     }
@@ -130,7 +150,8 @@ void MonteCarlo::set_scores(const T* x, int n, bool look_up, Scratch& s,
   const T* signal = x + static_cast<std::ptrdiff_t>(L) * K * kLanes;
   // The next group comes from L3 or memory: it is fetched along with the work on this one.
   const auto next = static_cast<std::ptrdiff_t>(group_size_);
-  double* mu = s.mu.data();
+  double* mu = lanes(s.mu.data(), together_ ? n * H * P : 0);
+  work.mu = mu;
   work.chi = lanes(s.chi.data(), n * H * L);
   work.g_relevant = lanes(s.g_relevant.data(), n * H * P);
   work.factor = nullptr;
@@ -149,20 +170,21 @@ void MonteCarlo::set_scores(const T* x, int n, bool look_up, Scratch& s,
   }
 }
 
-/// Adds to `size` how many samples of a group count in each lane, the group's first being number
-/// `first`. Returns weights 1 and 0 if not all do, else null.
-const double* MonteCarlo::weigh(std::int64_t first, Scratch& s, double* size) const {
+/// Adds to `size` how many samples of a group, the n-th of its chunk, count in each lane, the
+/// group's first being number `first`. Returns weights 1 and 0 if not all do, else null.
+const double* MonteCarlo::weigh(std::int64_t first, int n, Scratch& s, double* size) const {
   const int P = placements_;
   if (first + kLanes * P <= samples_) {
     for (int i = 0; i < kLanes; ++i) size[i] += P;
     return nullptr;
   }
+  double* weight = lanes(s.weight.data(), together_ ? n * P : 0);
   for (int i = 0; i < kLanes; ++i) {
     const std::int64_t left = samples_ - (first + i * P);
     size[i] += static_cast<double>(std::clamp<std::int64_t>(left, 0, P));
-    for (int p = 0; p < P; ++p) lanes(s.weight.data(), p)[i] = p < left ? 1.0 : 0.0;
+    for (int p = 0; p < P; ++p) lanes(weight, p)[i] = p < left ? 1.0 : 0.0;
   }
-  return s.weight.data();
+  return weight;
 }
 
 /// Adds the gradient of [m R] of a chunk, whose groups have left theirs of the scores.
@@ -202,10 +224,10 @@ void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
   }
   PlacementBatch work = batch_into(problem(), point, request.second_moment, s.batch.data());
   work.placements = P;
-  work.mu = s.mu.data();
   work.scratch = s.work.data();
 
   const double shift = activation.largest_shift(point.blocks);
+  s.batches.clear();
   // Only a fast path does without the scores mu themselves.
   const bool look_up =
       atoms_ && a_priori_moderate_ && !request.second_moment && activation.has_fast_placements();
@@ -217,11 +239,17 @@ void MonteCarlo::run_block(std::size_t block, int worker, const Point& point,
     for (int n = 0; n < groups; ++n) {
       if (group_size_ > kLongGroup) workers_.check_go_on();
       set_scores(chunk + at(n) * group_size_, n, look_up, s, work);
-      work.weight = weigh((first + start + n) * kLanes * P, s, size);
+      work.weight = weigh((first + start + n) * kLanes * P, n, s, size);
+      if (together_) {
+        s.batches.push_back(work);
+        continue;
+      }
       work.moderate =
           a_priori_moderate_ || moderate(work.chi, H * problem().L(), s.mu.data(), H * P, shift);
       activation.placements(work);
     }
+    activation.placements_together(s.batches, s.work.data());
+    s.batches.clear();
     add_gradient(chunk, groups, s, lanes(s.batch.data(), layout.weights()));
     for (int i = 0; i < kLanes; ++i) s.inverse_size[at(i)] = size[i] > 0 ? 1.0 / size[i] : 0.0;
     lane_close_batch(summed, squared, s.inverse_size.data(), s.batch.data(), s.total.data(),

@@ -42,13 +42,15 @@ class MonteCarlo final : public Engine {
   struct Scratch {
     AlignedVector chi, mu, theta, g_relevant, work, weight, inverse_size;
     AlignedVector batch, total, squares;
+    std::vector<PlacementBatch> batches;  // of a chunk, if they are computed together
   };
 
   void generate(std::int64_t group, double* values) const;
+  std::size_t work_groups() const;
   std::size_t spare() const;  // numbers that `generate` needs besides those of a group
   template <class T>
   void set_scores(const T* x, int n, bool look_up, Scratch& s, PlacementBatch& work) const;
-  const double* weigh(std::int64_t first, Scratch& s, double* size) const;
+  const double* weigh(std::int64_t first, int n, Scratch& s, double* size) const;
   template <class T>
   void add_gradient(const T* chunk, int groups, const Scratch& s, double* gradient) const;
   template <class T>
@@ -60,6 +62,7 @@ class MonteCarlo final : public Engine {
   std::int64_t groups_;  // of 8 draws
   std::int64_t block_groups_, chunk_groups_;
   std::size_t group_size_;  // numbers of one group: noise [L][F+H], theta [P][F] or atom [P]
+  bool together_ = false;   // the activation wants a chunk at once
   bool single_precision_;
   std::uint64_t seed_;
   std::uint32_t draw_ = 0;

@@ -33,6 +33,12 @@ int log2_points(std::int64_t samples, int randomisations) {
   return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(wanted, kLanes)) - 1);
 }
 
+/// The uniform number of a role: those of all roles are stratified.
+double turned(double uniform, int role, int roles) {
+  const double sum = uniform + static_cast<double>(role) / roles;
+  return std::clamp(sum - std::floor(sum), 0x1p-53, 1 - 0x1p-53);
+}
+
 }  // namespace
 
 Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& context)
@@ -71,6 +77,12 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& co
       choose_blocking(groups_, group_size_ * (single_precision_ ? 4 : 8), scores * 8, 0);
   block_groups_ = std::min(blocking.block_groups, groups_);  // powers of two: it divides groups_
   chunk_groups_ = std::min(blocking.chunk_groups, block_groups_);
+  const Activation& activation = problem.activation();
+  const std::size_t preferred = activation.preferred_groups(problem.sizes());
+  together_ = preferred > 1;
+  while (together_ && at(chunk_groups_ * roles) < preferred && chunk_groups_ < block_groups_) {
+    chunk_groups_ *= 2;
+  }
   const auto blocks = at(randomisations_ * (groups_ / block_groups_));
   const int entries = SumLayout(problem).size();
   round_ = std::max<std::size_t>(1, kRoundNumbers / at(entries));
@@ -82,17 +94,19 @@ Qmc::Qmc(const Problem& problem, const EngineOptions& options, const Context& co
                                  .block_groups = block_groups_,
                                  .single_precision = single_precision_,
                                  .memory = options.memory};
-  const std::size_t own = at(chunk_groups_) * scores / kLanes +
-                          problem.activation().scratch_groups(problem.sizes()) + 3 * at(entries);
+  const std::size_t work =
+      together_ ? activation.together_scratch_groups(problem.sizes(), at(chunk_groups_) * at(roles))
+                : activation.scratch_groups(problem.sizes());
+  const std::size_t own = at(chunk_groups_) * scores / kLanes + work + 3 * at(entries);
   workers_ = affordable_workers(options, context,
                                 shape.bytes_of_worker() + 8.0 * kLanes * static_cast<double>(own));
   scratch_.resize(at(workers_.count()));
   for (Scratch& s : scratch_) {
     const auto chunk = at(chunk_groups_);
     s.chi = allocate_lanes(chunk * scores / kLanes);
-    s.mu = allocate_lanes(heads * at(placements_));
+    s.mu = allocate_lanes(heads * (together_ ? chunk * at(roles) : at(placements_)));
     s.g_relevant = allocate_lanes(chunk * heads * at(roles));
-    s.work = allocate_lanes(problem.activation().scratch_groups(problem.sizes()));
+    s.work = allocate_lanes(work);
     s.sums = allocate_lanes(at(entries));
   }
   store_ = SampleStore(shape, workers_,
@@ -132,6 +146,21 @@ void Qmc::refresh(std::uint32_t draw) {
   store_.fill(workers_);
 }
 
+/// Theta of a law of one uniform number, for all roles of eight points.
+void Qmc::set_signal(const double* uniform, double* theta) const {
+  const int F = problem().F(), roles = calls_ * placements_;
+  std::vector<double> uniforms(at(roles * kLanes)), thetas(uniforms.size() * at(F));
+  for (int j = 0; j < roles * kLanes; ++j) {
+    uniforms[at(j)] = turned(uniform[j % kLanes], j / kLanes, roles);
+  }
+  problem().prior().sample_many(roles * kLanes, uniforms.data(), thetas.data());
+  for (int j = 0; j < roles * kLanes; ++j) {
+    for (int f = 0; f < F; ++f) {
+      lanes(theta, j / kLanes * F + f)[j % kLanes] = thetas[at(j * F + f)];
+    }
+  }
+}
+
 void Qmc::generate(std::int64_t group, double* values) const {
   const int F = problem().F();
   const int noise = problem().L() * (F + problem().H());
@@ -151,6 +180,10 @@ void Qmc::generate(std::int64_t group, double* values) const {
   double* normals = lanes(uniform, mixture_ ? 0 : 1);
   if (!mixture_) sobol_.uniforms(randomisation, within, 0, 1, uniform);
   if (prior.uses_normals()) sobol_.normals(randomisation, within, mixture_ ? 0 : 1, F, normals);
+  if (!mixture_ && !prior.uses_normals()) {
+    set_signal(uniform, theta);
+    return;
+  }
   double z[kMostFeatures] = {}, one[kMostFeatures];
   for (int i = 0; i < kLanes; ++i) {
     for (int f = 0; prior.uses_normals() && f < F; ++f) z[f] = lanes(normals, f)[i];
@@ -159,8 +192,7 @@ void Qmc::generate(std::int64_t group, double* values) const {
         const auto& components = mixture_->components();
         mixture_->sample_component(at(role) % components.size(), z, one);
       } else {
-        const double turned = uniform[i] + static_cast<double>(role) / roles;
-        prior.sample(std::clamp(turned - std::floor(turned), 0x1p-53, 1 - 0x1p-53), z, one);
+        prior.sample(turned(uniform[i], role, roles), z, one);
       }
       for (int f = 0; f < F; ++f) lanes(theta, role * F + f)[i] = one[f];
     }
@@ -191,6 +223,7 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
   PlacementBatch work = batch_into(problem(), point, request.second_moment, sums);
   work.placements = P;
   work.scratch = scratch.work.data();
+  scratch.batches.clear();
   const double shift = problem().activation().largest_shift(point.blocks);
   const auto step = static_cast<std::ptrdiff_t>(group_size_);
   const std::ptrdiff_t chi_step = std::ptrdiff_t{H} * L * kLanes;
@@ -215,14 +248,20 @@ void Qmc::run_block(std::size_t block, int worker, const Point& point, const Req
           work.mu = atom_mu_.data() + c * g_step;
           work.factor = atom_factor_.data() + c * g_step;
         } else {
-          lane_scores(weights_.data(), K, H, F, x + noise + c * theta_step, P, step,
-                      scratch.mu.data());
-          work.mu = scratch.mu.data();
+          double* mu = scratch.mu.data() + (together_ ? (n * C + c) * g_step : 0);
+          lane_scores(weights_.data(), K, H, F, x + noise + c * theta_step, P, step, mu);
+          work.mu = mu;
+        }
+        if (together_) {
+          scratch.batches.push_back(work);
+          continue;
         }
         work.moderate = always_moderate_ || moderate(work.chi, H * L, work.mu, H * P, shift);
         problem().activation().placements(work);
       }
     }
+    problem().activation().placements_together(scratch.batches, scratch.work.data());
+    scratch.batches.clear();
     double* gradient = lanes(sums, layout.weights());
     for (int c = 0; c < C; ++c) {
       lane_outer(H, K, K, L, groups, scratch.chi.data() + c * chi_step, C * chi_step, chunk, step,

@@ -42,9 +42,11 @@ class Qmc final : public Engine {
   /// Scratch of one worker; sized once.
   struct Scratch {
     AlignedVector chi, mu, g_relevant, work, sums;
+    std::vector<PlacementBatch> batches;  // of a chunk, if they are computed together
   };
 
   void set_roles();
+  void set_signal(const double* uniform, double* theta) const;
   void generate(std::int64_t group, double* values) const;
   void set_atoms();
   template <class T>
@@ -61,6 +63,7 @@ class Qmc final : public Engine {
   std::int64_t block_groups_, chunk_groups_;
   int signal_dimensions_, sobol_noise_;  // coordinates of theta; of the noise, in the sequence
   std::size_t group_size_;  // numbers of one group: noise [L][F+H], then theta [C P][F] or none
+  bool together_ = false;   // the activation wants a chunk at once
   bool single_precision_;
   std::uint64_t seed_;
   std::uint32_t draw_ = 0;

@@ -49,6 +49,27 @@ std::shared_ptr<const Activation> find_activation(std::string_view name) {
   throw OptionError("problem.activation", in_quotes(name), one_of(names, name));
 }
 
+void Activation::forward_groups(const Sizes& sizes, std::size_t groups, const double* parameters,
+                                double* u, double* state, double* mean) const {
+  const std::ptrdiff_t L = sizes.L, scores = sizes.H * L;
+  const auto of_state = static_cast<std::ptrdiff_t>(state_groups(sizes));
+  for (std::ptrdiff_t n = 0; n < static_cast<std::ptrdiff_t>(groups); ++n) {
+    forward(sizes, parameters, lanes(u, n * scores), lanes(state, n * of_state),
+            lanes(mean, n * L));
+  }
+}
+
+void Activation::backward_groups(const Sizes& sizes, std::size_t groups, const double* parameters,
+                                 const double* s, double* u, const double* state,
+                                 double* grad) const {
+  const std::ptrdiff_t L = sizes.L, scores = sizes.H * L;
+  const auto of_state = static_cast<std::ptrdiff_t>(state_groups(sizes));
+  for (std::ptrdiff_t n = 0; n < static_cast<std::ptrdiff_t>(groups); ++n) {
+    backward(sizes, parameters, lanes(s, n * L), lanes(u, n * scores), lanes(state, n * of_state),
+             grad);
+  }
+}
+
 void set_initial(Blocks& blocks) {
   for (const BlockLayout::Entry& e : blocks.entries()) {
     blocks[e.info.name].setConstant(e.info.initial(blocks.layout()->sizes()));

@@ -89,11 +89,28 @@ class Activation {
     return static_cast<std::size_t>(sizes.H);
   }
 
+  /// Groups of eight that it would rather have at once: one, unless a call costs much by itself
+  /// (a function of Python). Then engines with samples and SGD call `forward_groups` and
+  /// `backward_groups`, with so many or fewer.
+  virtual std::size_t preferred_groups(const Sizes& /*sizes*/) const { return 1; }
+  /// `forward` of `groups` groups, whose arrays lie one after the other.
+  virtual void forward_groups(const Sizes& sizes, std::size_t groups, const double* parameters,
+                              double* u, double* state, double* mean) const;
+  /// `backward` of them; all of them add to the one `grad`, in their order.
+  virtual void backward_groups(const Sizes& sizes, std::size_t groups, const double* parameters,
+                               const double* s, double* u, const double* state, double* grad) const;
+
   /// Loss sum_l (delta_lp - mean_l)^2 of each sample and its gradient, summed over placements; by
   /// `forward` and `backward`, unless there is something faster.
   void placements(const PlacementBatch& batch) const;
   /// Groups of 8 doubles of scratch that `placements` may use.
   std::size_t scratch_groups(const Sizes& sizes) const;
+
+  /// The same of several batches, by one call each of `forward_groups` and `backward_groups`; every
+  /// batch has chi, mu and g_relevant of its own, sums may be shared. `scratch`, instead of that of
+  /// the batches, has together_scratch_groups(sizes, placements of all batches).
+  void placements_together(std::span<const PlacementBatch> batches, double* scratch) const;
+  std::size_t together_scratch_groups(const Sizes& sizes, std::size_t placements) const;
 
   // ---- What it can do; the defaults mean that nothing is known ----
 

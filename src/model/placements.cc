@@ -119,5 +119,44 @@ void Activation::placements(const PlacementBatch& batch) const {
   std::copy_n(total, H * L * kLanes, batch.chi);
 }
 
+std::size_t Activation::together_scratch_groups(const Sizes& sizes, std::size_t placements) const {
+  const auto H = static_cast<std::size_t>(sizes.H), L = static_cast<std::size_t>(sizes.L);
+  return placements * (H * L + 2 * L + state_groups(sizes)) + H * L;
+}
+
+void Activation::placements_together(std::span<const PlacementBatch> batches,
+                                     double* scratch) const {
+  if (batches.empty()) return;
+  const PlacementBatch& first = batches.front();
+  const Sizes& sizes = first.sizes;
+  const std::ptrdiff_t L = sizes.L, scores = sizes.H * L, P = first.placements;
+  const auto count = static_cast<std::ptrdiff_t>(batches.size()) * P;
+  const auto groups = static_cast<std::size_t>(count);
+  double* u = scratch;
+  double* mean = lanes(u, count * scores);
+  double* s = lanes(mean, count * L);
+  double* state = lanes(s, count * L);
+  double* total = lanes(state, count * static_cast<std::ptrdiff_t>(state_groups(sizes)));
+  const auto each = [&](const auto& body) {
+    std::ptrdiff_t n = 0;
+    for (const PlacementBatch& batch : batches) {
+      for (int p = 0; p < P; ++p, ++n) body(batch, p, n);
+    }
+  };
+  each([&](const PlacementBatch& batch, int p, std::ptrdiff_t n) {
+    HWY_DYNAMIC_DISPATCH(ScoresOf)(batch, p, lanes(u, n * scores));
+  });
+  forward_groups(sizes, groups, first.parameters, u, state, mean);
+  each([&](const PlacementBatch& batch, int p, std::ptrdiff_t n) {
+    HWY_DYNAMIC_DISPATCH(ResidualsOf)(batch, p, lanes(mean, n * L), lanes(s, n * L));
+  });
+  backward_groups(sizes, groups, first.parameters, s, u, state, first.grad);
+  each([&](const PlacementBatch& batch, int p, std::ptrdiff_t n) {
+    if (p == 0) std::fill_n(total, scores * kLanes, 0.0);
+    HWY_DYNAMIC_DISPATCH(GradientOf)(batch, p, lanes(u, n * scores), total);
+    if (p + 1 == P) std::copy_n(total, scores * kLanes, batch.chi);
+  });
+}
+
 }  // namespace headflow
 #endif  // HWY_ONCE

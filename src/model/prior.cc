@@ -46,6 +46,13 @@ class LinearImage final : public Prior {
     prior_->sample(uniform, normals, before.data());
     Eigen::Map<Vector>(theta, A_.rows()) = A_ * before;
   }
+  void sample_many(int count, const double* uniforms, double* thetas) const override {
+    Matrix before(count, A_.cols());
+    prior_->sample_many(count, uniforms, before.data());
+    for (int i = 0; i < count; ++i) {
+      Eigen::Map<Vector>(thetas + i * A_.rows(), A_.rows()) = A_ * before.row(i).transpose();
+    }
+  }
   Vector largest(double largest_normal) const override {
     return A_.cwiseAbs() * prior_->largest(largest_normal);
   }
@@ -59,8 +66,8 @@ class LinearImage final : public Prior {
 
 class PriorOfUniform final : public Prior {
  public:
-  PriorOfUniform(Vector mean, Matrix covariance, Vector largest,
-                 std::function<void(double, double*)> sample)
+  using Sample = std::function<void(int, const double*, double*)>;
+  PriorOfUniform(Vector mean, Matrix covariance, Vector largest, Sample sample)
       : mean_(std::move(mean)),
         covariance_(std::move(covariance)),
         largest_(std::move(largest)),
@@ -70,7 +77,10 @@ class PriorOfUniform final : public Prior {
   const Matrix& covariance() const override { return covariance_; }
   bool uses_normals() const override { return false; }
   void sample(double uniform, const double* /*normals*/, double* theta) const override {
-    sample_(uniform, theta);
+    sample_(1, &uniform, theta);
+  }
+  void sample_many(int count, const double* uniforms, double* thetas) const override {
+    sample_(count, uniforms, thetas);
   }
   Vector largest(double /*largest_normal*/) const override { return largest_; }
 
@@ -83,10 +93,12 @@ class PriorOfUniform final : public Prior {
                       "covariance of {} by {}",
                       F, F, F));
     }
-    Vector theta(F), sum = Vector::Zero(F);
-    Matrix squares = Matrix::Zero(F, F);
+    Vector uniforms(kNumbers), theta(F), sum = Vector::Zero(F);
+    Matrix all(kNumbers, F), squares = Matrix::Zero(F, F);
+    for (int i = 0; i < kNumbers; ++i) uniforms[i] = (i + 0.5) / kNumbers;
+    sample_(kNumbers, uniforms.data(), all.data());
     for (int i = 0; i < kNumbers; ++i) {
-      sample_((i + 0.5) / kNumbers, theta.data());
+      theta = all.row(i);
       if (!((theta.cwiseAbs() - largest_).array() <= 1e-9 * largest_.array()).all()) {
         throw Error("a prior's samples are not within its largest |theta|");
       }
@@ -104,7 +116,7 @@ class PriorOfUniform final : public Prior {
   Vector mean_;
   Matrix covariance_;
   Vector largest_;
-  std::function<void(double, double*)> sample_;
+  Sample sample_;
 };
 
 }  // namespace
@@ -112,6 +124,16 @@ class PriorOfUniform final : public Prior {
 std::shared_ptr<const Prior> prior_of_uniform(
     const Vector& mean, const Matrix& covariance, const Vector& largest,
     std::function<void(double uniform, double* theta)> sample) {
+  const Eigen::Index F = mean.size();
+  return prior_of_uniforms(mean, covariance, largest,
+                           [F, one = std::move(sample)](int count, const double* u, double* theta) {
+                             for (int i = 0; i < count; ++i) one(u[i], theta + i * F);
+                           });
+}
+
+std::shared_ptr<const Prior> prior_of_uniforms(
+    const Vector& mean, const Matrix& covariance, const Vector& largest,
+    std::function<void(int count, const double* uniforms, double* thetas)> sample) {
   auto out = std::make_shared<const PriorOfUniform>(mean, covariance, largest, std::move(sample));
   out->check();
   return out;

@@ -27,6 +27,10 @@ class Prior {
   /// One theta from a uniform in (0, 1) and F standard normals: the same map serves
   /// pseudo-random and quasi-random numbers.
   virtual void sample(double uniform, const double* normals, double* theta) const = 0;
+  /// Many theta at once, one after the other, of a law that ignores the normals.
+  virtual void sample_many(int count, const double* uniforms, double* thetas) const {
+    for (int i = 0; i < count; ++i) sample(uniforms[i], nullptr, thetas + i * mean().size());
+  }
   /// False if `sample` ignores the normals (a discrete law).
   virtual bool uses_normals() const = 0;
   /// A bound of |theta_f| for each f when all |normals| <= largest_normal.
@@ -43,6 +47,12 @@ class Prior {
 std::shared_ptr<const Prior> prior_of_uniform(
     const Vector& mean, const Matrix& covariance, const Vector& largest,
     std::function<void(double uniform, double* theta)> sample);
+
+/// The same, of a function of many numbers at once (theta after theta): for those of which a call
+/// costs much by itself.
+std::shared_ptr<const Prior> prior_of_uniforms(
+    const Vector& mean, const Matrix& covariance, const Vector& largest,
+    std::function<void(int count, const double* uniforms, double* thetas)> sample);
 
 /// The law of A theta.
 std::shared_ptr<const Prior> linear_image(std::shared_ptr<const Prior> prior, const Matrix& A);

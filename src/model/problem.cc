@@ -33,6 +33,14 @@ void check_shape(const char* key, const Matrix& value, Eigen::Index rows, Eigen:
 std::shared_ptr<const Prior> named_prior(const ProblemOptions& options,
                                          std::vector<std::string>& notes) {
   checked_sizes(options, options.features);
+  if (options.has_own_prior()) {
+    const Eigen::Index features = options.own_prior.prior->mean().size();
+    if (features != options.features) {
+      throw OptionError("problem.features", fmt::format("{}", options.features),
+                        fmt::format("must be {}, those of the prior {}", features, options.prior));
+    }
+    return options.own_prior.prior;
+  }
   const PriorInfo& info = find_prior(options.prior);
   PriorParameters used;
   for (const auto& [name, value] : options.prior_parameters) {
@@ -57,8 +65,13 @@ void check_eta(double eta) {
 
 }  // namespace
 
+std::shared_ptr<const Activation> ProblemOptions::find_activation() const {
+  if (own_activation && own_activation->name() == activation) return own_activation;
+  return headflow::find_activation(activation);
+}
+
 Problem::Problem(const ProblemOptions& options)
-    : activation_(find_activation(options.activation)),
+    : activation_(options.find_activation()),
       sizes_(checked_sizes(options, options.features)),
       eta_(options.eta),
       frame_(options.p, sizes_.F),

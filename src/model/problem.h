@@ -17,6 +17,12 @@ inline constexpr int kMostTokens = 1'000'000;
 inline constexpr int kMostHeads = 256;
 inline constexpr int kMostFeatures = 256;
 
+/// A law that is no name of the registry.
+struct NamedPrior {
+  std::string name;
+  std::shared_ptr<const Prior> prior;
+};
+
 /// The [problem] table of a configuration: what is trained on what.
 struct ProblemOptions {
   std::string activation = "softmax";  ///< see activations()
@@ -29,6 +35,15 @@ struct ProblemOptions {
   /// What is trained: m, R and blocks of the activation; none: all there is.
   std::optional<std::vector<std::string>> train = {};
   PriorParameters prior_parameters = {};  ///< nu, mean, covariance, points, weights, ...
+  // What has no place in the registries: taken where `activation` and `prior` are their names.
+  // A configuration's text has no more of them than these names.
+  std::shared_ptr<const Activation> own_activation = nullptr;
+  NamedPrior own_prior = {};
+
+  /// The activation and whether the prior is one of one's own. Throws OptionError for a name that
+  /// is not known.
+  std::shared_ptr<const Activation> find_activation() const;
+  bool has_own_prior() const { return own_prior.prior && own_prior.name == prior; }
 };
 
 /// A validated problem: holds the activation and the prior. Cheap to copy. The prior, and every

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/aligned.h"
 #include "core/error.h"
@@ -46,6 +47,11 @@ class Direct final : public SgdMethod {
       block.rest.resize(rest_groups() * kLanes);
     }
     scratch_.resize(at(workers.count()));  // filled by those who work
+    const std::size_t preferred = problem.activation().preferred_groups(problem.sizes());
+    if (preferred > 1) {
+      const std::size_t affordable = kWaveBytes / (at(problem.L()) * stride_ * 8);
+      together_ = std::clamp<std::size_t>(affordable, 1, preferred * kLanes);
+    }
   }
 
   bool try_step(std::int64_t step, const Context& context, BatchLoss& loss) override {
@@ -71,7 +77,9 @@ class Direct final : public SgdMethod {
     for (const BlockLayout::Entry& e : problem_.layout()->entries()) {
       if (!problem_.trains(e.info.name)) continue;
       for (Eigen::Index i = e.offset; i < e.offset + e.size; ++i) {
-        blocks_of_state_.values()[i] -= rate * rest[at(i * kLanes)];
+        // Where samples come one at a time, only the first lane counts: the others are zero.
+        const double* sums = rest.data() + i * kLanes;
+        blocks_of_state_.values()[i] -= rate * std::accumulate(sums, sums + kLanes, 0.0);
       }
     }
     const double* sums = rest.data() + problem_.layout()->size() * kLanes;
@@ -119,10 +127,10 @@ class Direct final : public SgdMethod {
 
   struct Block {
     AlignedVector gradient;  ///< [H][stride]
-    AlignedVector rest;      ///< parameters, loss and its square; only the first lane counts
+    AlignedVector rest;      ///< parameters, loss and its square (these in the first lane)
   };
   struct Scratch {
-    AlignedVector x, lanes;
+    AlignedVector x, weights, mean, pull, state;
   };
 
   StreamKey key(Purpose purpose) const { return {setting_.seed, purpose, setting_.run}; }
@@ -132,50 +140,79 @@ class Direct final : public SgdMethod {
   void run_block(std::int64_t step, std::int64_t k, Block& block, Scratch& s,
                  StopLatch& latch) const {
     const auto H = at(problem_.H()), L = at(problem_.L());
-    s.x.resize(L * stride_);
-    s.lanes.resize((H * L + 2 * L + problem_.activation().state_groups(problem_.sizes())) * kLanes);
+    const std::size_t groups = (together_ + kLanes - 1) / kLanes;
+    const std::size_t state = problem_.activation().state_groups(problem_.sizes());
+    s.x.resize(together_ * L * stride_);
+    s.weights.resize(groups * H * L * kLanes);
+    s.mean.resize(groups * L * kLanes);
+    s.pull.resize(groups * L * kLanes);
+    s.state.resize(groups * state * kLanes);
     std::fill(block.gradient.begin(), block.gradient.end(), 0.0);
     std::fill(block.rest.begin(), block.rest.end(), 0.0);
     const std::int64_t from = setting_.batch * k / count_, to = setting_.batch * (k + 1) / count_;
-    for (std::int64_t j = from; j < to && latch.goes_on(); ++j) {
-      run_sample(static_cast<std::uint64_t>(step * setting_.batch + j), block, s);
+    const auto step_of = static_cast<std::int64_t>(together_);
+    for (std::int64_t j = from; j < to && latch.goes_on(); j += step_of) {
+      run_samples(step * setting_.batch + j, at(std::min(step_of, to - j)), block, s);
     }
   }
 
-  void run_sample(std::uint64_t sample, Block& block, Scratch& s) const {
-    const int H = problem_.H(), F = problem_.F(), L = problem_.L();
-    const auto D = at(setting_.dimension);
-    fill_normals(key(Purpose::sgd_noise), sample, static_cast<int>(at(L) * stride_ / kLanes),
-                 s.x.data());
-    for (std::size_t t = 0; t < at(L); ++t) {
-      std::fill(s.x.begin() + std::ptrdiff_t(t * stride_ + D),
-                s.x.begin() + std::ptrdiff_t((t + 1) * stride_), 0.0);
+  /// One sample in the first lane of the activation's kernels, which work on eight; or many, for an
+  /// activation that wants them, in all lanes.
+  void run_samples(std::int64_t first, std::size_t count, Block& block, Scratch& s) const {
+    const auto H = at(problem_.H()), L = at(problem_.L());
+    for (AlignedVector* one : {&s.weights, &s.mean, &s.pull, &s.state}) {
+      std::fill(one->begin(), one->end(), 0.0);
     }
+    const auto at_lane = [](AlignedVector& all, std::size_t groups, std::size_t i) {
+      return all.data() + i / kLanes * groups * kLanes + i % kLanes;
+    };
+    const auto x = [&](std::size_t i) { return s.x.data() + i * L * stride_; };
+    for (std::size_t i = 0; i < count; ++i) {
+      set_tokens(static_cast<std::uint64_t>(first) + i, x(i));
+      direct_scores(problem_.H(), problem_.L(), stride_, heads_.data(), x(i), L * kLanes, kLanes,
+                    at_lane(s.weights, H * L, i));
+    }
+    const Activation& activation = problem_.activation();
+    const double* parameters = blocks_of_state_.data();
+    const std::size_t groups = (count + kLanes - 1) / kLanes;
+    double* rest = block.rest.data();
+    activation.forward_groups(problem_.sizes(), groups, parameters, s.weights.data(),
+                              s.state.data(), s.mean.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      set_pull(x(i), at_lane(s.mean, L, i), at_lane(s.pull, L, i),
+               lanes(rest, problem_.layout()->size()));
+    }
+    activation.backward_groups(problem_.sizes(), groups, parameters, s.pull.data(),
+                               s.weights.data(), s.state.data(), rest);
+    for (std::size_t i = 0; i < count; ++i) {
+      direct_outer(problem_.H(), problem_.L(), stride_, at_lane(s.weights, H * L, i), L * kLanes,
+                   kLanes, x(i), block.gradient.data());
+    }
+  }
+
+  /// The tokens of a sample, the signal on the first.
+  void set_tokens(std::uint64_t sample, double* x) const {
+    const int F = problem_.F();
+    const auto L = at(problem_.L()), D = at(setting_.dimension);
+    fill_normals(key(Purpose::sgd_noise), sample, static_cast<int>(L * stride_ / kLanes), x);
+    for (std::size_t t = 0; t < L; ++t) std::fill(x + t * stride_ + D, x + (t + 1) * stride_, 0.0);
     RandomStream choice(key(Purpose::sgd_signal_choice), sample),
         normals(key(Purpose::sgd_signal), sample);
     Vector z(F), theta(F);
     for (double& value : z) value = normals.normal();
     problem_.prior().sample(choice.uniform(), z.data(), theta.data());
-    direct_add(F, stride_, theta.data(), teacher_.data(), s.x.data());
+    direct_add(F, stride_, theta.data(), teacher_.data(), x);
+  }
 
-    // The activation's kernels work on eight samples: here on one, in the first lane.
-    std::fill(s.lanes.begin(), s.lanes.end(), 0.0);
-    double *weights = s.lanes.data(), *mean = weights + at(H) * at(L) * kLanes,
-           *pull = mean + at(L) * kLanes, *state = pull + at(L) * kLanes;
-    direct_scores(H, L, stride_, heads_.data(), s.x.data(), at(L) * kLanes, kLanes, weights);
-    const Activation& activation = problem_.activation();
-    const double* parameters = blocks_of_state_.data();
-    activation.forward(problem_.sizes(), parameters, weights, state, mean);
+  /// -d loss / d mean of a sample, in a lane; adds its loss and the square to `sums`.
+  void set_pull(const double* x, const double* mean, double* pull, double* sums) const {
+    const int L = problem_.L();
     Vector w(L), Gw(L);
     for (int t = 0; t < L; ++t) w[t] = (t == 0 ? 1.0 : 0.0) - mean[at(t) * kLanes];
-    direct_gram_product(L, stride_, s.x.data(), w.data(), Gw.data());
+    direct_gram_product(L, stride_, x, w.data(), Gw.data());
     const double scale = 2.0 / static_cast<double>(setting_.dimension);
     for (int t = 0; t < L; ++t) pull[at(t) * kLanes] = scale * Gw[t];
-    double* rest = block.rest.data();
-    activation.backward(problem_.sizes(), parameters, pull, weights, state, rest);
-    direct_outer(H, L, stride_, weights, at(L) * kLanes, kLanes, s.x.data(), block.gradient.data());
     const double loss = 0.5 * scale * w.dot(Gw);
-    double* sums = lanes(rest, problem_.layout()->size());
     sums[0] += loss;
     sums[kLanes] += loss * loss;
   }
@@ -184,6 +221,7 @@ class Direct final : public SgdMethod {
   const SgdSetting setting_;
   const Workers& workers_;
   std::size_t stride_ = 0;
+  std::size_t together_ = 1;  ///< samples that the activation has at once
   AlignedVector teacher_, heads_, next_;
   Blocks blocks_of_state_;
   std::int64_t count_ = 0;     ///< blocks of a step

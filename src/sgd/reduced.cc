@@ -59,7 +59,10 @@ class Reduced final : public SgdMethod {
     groups_ = (setting.batch + kLanes - 1) / kLanes;
     per_chunk_ = axes_ > 0 ? axes_ : 4;
     chunks_ = (groups_ + per_chunk_ - 1) / per_chunk_;
-    chunks_per_block_ = std::max<std::int64_t>(1, 64 / per_chunk_);
+    const std::size_t preferred = problem.activation().preferred_groups(problem.sizes());
+    together_ = preferred > 1;
+    const auto of_block = static_cast<std::int64_t>(together_ ? preferred : 64);
+    chunks_per_block_ = std::max<std::int64_t>(1, of_block / per_chunk_);
     count_ = (chunks_ + chunks_per_block_ - 1) / chunks_per_block_;
     // So many blocks at once: sums are added in their order, so that the bits do not depend on it.
     const std::int64_t bytes = static_cast<std::int64_t>(sum_groups()) * kLanes * 8;
@@ -70,9 +73,14 @@ class Reduced final : public SgdMethod {
     total_.resize(sum_groups() * kLanes);
     scratch_.resize(at(workers.count()));
     for (Scratch& s : scratch_) {
-      s.x.resize(at(L) * at(columns_ + axes_) * kLanes);
-      s.weights.resize(at(H) * at(L) * kLanes);
-      s.mean.resize((2 * at(L) + problem.activation().state_groups(problem.sizes())) * kLanes);
+      const std::size_t slots =
+          together_ ? at(std::min(chunks_per_block_ * per_chunk_, groups_)) : 1;
+      const std::size_t state = problem.activation().state_groups(problem.sizes());
+      s.x.resize(slots * at(L) * at(columns_ + axes_) * kLanes);
+      s.weights.resize(slots * at(H) * at(L) * kLanes);
+      s.mean.resize(slots * at(L) * kLanes);
+      s.residual.resize(slots * at(L) * kLanes);
+      s.state.resize(slots * state * kLanes);
       s.theta.assign(at(F + 1) * kLanes + 2 * at(F), 0.0);  // no normals for atoms
       s.normals.resize(chunk_normals(axes_) * kLanes);
       s.choice.resize(at(axes_ + 2 * H) * kLanes);
@@ -123,8 +131,15 @@ class Reduced final : public SgdMethod {
     AlignedVector sums;  ///< [sum_groups][8]: gradient, parameters, loss; then the Gram matrix of V
   };
   struct Scratch {
-    AlignedVector x, weights, mean, theta, normals, choice, chunk, merge;
+    AlignedVector x, weights, mean, residual, state;  ///< of each slot
+    AlignedVector theta, normals, choice, chunk, merge;
   };
+  /// Where the numbers of eight samples are.
+  struct Slot {
+    double *x, *y, *weights, *mean, *residual, *state;
+  };
+  /// What is done of the groups of a chunk: all of it, or what stands around the activation.
+  enum class Pass { whole, residuals, sums };
 
   // Layout of a block's sums, in groups.
   std::size_t parameter_sum() const { return at(problem_.H() * columns_); }
@@ -176,16 +191,21 @@ class Reduced final : public SgdMethod {
   };
 
   /// Adds the signal to the first token, the relevant one: theta in its basis is C^T theta.
-  void add_signal(std::uint64_t group, Scratch& s) const {
+  void add_signal(std::uint64_t group, double* x, Scratch& s) const {
     const int F = problem_.F();
     double *uniform = s.theta.data(), *normals = uniform + kLanes;
     fill_uniforms(key(Purpose::sgd_signal_choice), group, 1, uniform);
     if (problem_.prior().uses_normals()) fill_normals(key(Purpose::sgd_signal), group, F, normals);
     double *z = normals + F * kLanes, *theta = z + F;
+    if (together_ && !problem_.prior().uses_normals()) {
+      signal_->sample_many(kLanes, uniform, normals);
+      for (int j = 0; j < F * kLanes; ++j) x[j % F * kLanes + j / F] += normals[j];
+      return;
+    }
     for (int i = 0; i < kLanes; ++i) {
       for (int f = 0; f < F; ++f) z[f] = normals[f * kLanes + i];
       signal_->sample(uniform[i], z, theta);
-      for (int f = 0; f < F; ++f) s.x[at(f * kLanes + i)] += theta[f];
+      for (int f = 0; f < F; ++f) x[f * kLanes + i] += theta[f];
     }
   }
 
@@ -194,14 +214,47 @@ class Reduced final : public SgdMethod {
     std::fill(block.sums.begin(), block.sums.end(), 0.0);
     const std::int64_t from = index * chunks_per_block_,
                        to = std::min(from + chunks_per_block_, chunks_);
-    for (std::int64_t chunk = from; chunk < to; ++chunk) {
-      if (!run_chunk(step, chunk, chunk == from, block, s, latch)) return;
+    const auto each_chunk = [&](Pass pass) {
+      for (std::int64_t chunk = from; chunk < to; ++chunk) {
+        if (!run_chunk(step, chunk, from, pass, block, s, latch)) return false;
+      }
+      return true;
+    };
+    if (!together_) {
+      each_chunk(Pass::whole);
+      return;
     }
+    // The triangles of a chunk are drawn twice, so that the activation has all groups at once.
+    const std::int64_t first = from * per_chunk_,
+                       groups = std::min(to * per_chunk_, groups_) - first;
+    for (std::int64_t i = 0; i < groups; ++i) set_scores(step, first + i, slot(i, s), s);
+    const Activation& activation = problem_.activation();
+    const double* parameters = state_.blocks.data();
+    activation.forward_groups(problem_.sizes(), at(groups), parameters, s.weights.data(),
+                              s.state.data(), s.mean.data());
+    if (!each_chunk(Pass::residuals)) return;
+    activation.backward_groups(problem_.sizes(), at(groups), parameters, s.residual.data(),
+                               s.weights.data(), s.state.data(),
+                               block.sums.data() + parameter_sum() * kLanes);
+    each_chunk(Pass::sums);
+  }
+
+  Slot slot(std::int64_t i, Scratch& s) const {
+    const std::ptrdiff_t H = problem_.H(), L = problem_.L();
+    const auto state =
+        static_cast<std::ptrdiff_t>(problem_.activation().state_groups(problem_.sizes()));
+    double* x = lanes(s.x.data(), i * L * (columns_ + axes_));
+    return {x,
+            lanes(x, L * columns_),
+            lanes(s.weights.data(), i * H * L),
+            lanes(s.mean.data(), i * L),
+            lanes(s.residual.data(), i * L),
+            lanes(s.state.data(), i * state)};
   }
 
   /// False if it was asked to stop: what it leaves is of no use.
-  bool run_chunk(std::int64_t step, std::int64_t chunk, bool first, Block& block, Scratch& s,
-                 StopLatch& latch) const {
+  bool run_chunk(std::int64_t step, std::int64_t chunk, std::int64_t first, Pass pass, Block& block,
+                 Scratch& s, StopLatch& latch) const {
     const int H = problem_.H();
     const std::int64_t from = chunk * per_chunk_, to = std::min(from + per_chunk_, groups_);
     const int axes = axes_ > 0 ? static_cast<int>(to - from) : 0;
@@ -233,16 +286,21 @@ class Reduced final : public SgdMethod {
           std::fill_n(u + k * kLanes, kLanes, 0.0);
         }
       }
-      run_group(step, g, axes, u, known, S, block.sums.data(), s);
+      double* sums = block.sums.data();
+      const Slot at_slot = slot(together_ ? g - first * per_chunk_ : 0, s);
+      if (pass == Pass::whole) set_mean(step, g, at_slot, s);
+      if (pass != Pass::sums) set_residual(g, axes, u, sums, at_slot);
+      if (pass == Pass::whole) set_gradient(sums, at_slot);
+      if (pass != Pass::residuals) add_group(axes, known, S, sums, at_slot);
     }
-    if (axes == 0) return true;
+    if (axes == 0 || pass == Pass::residuals) return true;
     std::fill_n(gram, triangle(H) * kLanes, 0.0);
     lane_add_gram(H, axes, known, gram);
     lane_cholesky(H, S, root);
     lane_triangle_product(H, root, wishart, product);
     lane_add_gram(H, product, gram);
     double* sum = block.sums.data() + gram_sum() * kLanes;
-    if (first) {
+    if (chunk == first) {
       std::copy_n(gram, triangle(H) * kLanes, sum);
     } else {
       lane_merge(H, turn, turn_rest, gram, sum, s.merge.data());
@@ -250,31 +308,47 @@ class Reduced final : public SgdMethod {
     return true;
   }
 
-  /// Eight samples: their gradient coefficients, and what these add to every sum.
-  void run_group(std::int64_t step, std::int64_t g, int axes, const double* u, double* known,
-                 double* S, double* sums, Scratch& s) const {
+  // Eight samples: their scores, their gradient coefficients, and what these add to every sum.
+
+  void set_scores(std::int64_t step, std::int64_t g, const Slot& slot, Scratch& s) const {
     const int H = problem_.H(), L = problem_.L();
+    // A chunk that is not full has fewer axes.
+    const std::int64_t chunk = g / per_chunk_;
+    const auto axes = static_cast<int>(
+        axes_ > 0 ? std::min((chunk + 1) * per_chunk_, groups_) - chunk * per_chunk_ : 0);
     const auto group = static_cast<std::uint64_t>(step * groups_ + g);
-    fill_normals(key(Purpose::sgd_noise), group, L * (columns_ + axes), s.x.data());
-    add_signal(group, s);
-    double *x = s.x.data(), *y = x + at(L) * at(columns_) * kLanes, *weights = s.weights.data();
-    double *mean = s.mean.data(), *residual = mean + at(L) * kLanes,
-           *state = residual + at(L) * kLanes;
-    lane_scores(W_.data(), columns_, H, columns_, x, L, 0, weights);
-    const Activation& activation = problem_.activation();
-    const double* parameters = state_.blocks.data();
-    activation.forward(problem_.sizes(), parameters, weights, state, mean);
+    fill_normals(key(Purpose::sgd_noise), group, L * (columns_ + axes), slot.x);
+    add_signal(group, slot.x, s);
+    lane_scores(W_.data(), columns_, H, columns_, slot.x, L, 0, slot.weights);
+  }
+
+  void set_mean(std::int64_t step, std::int64_t g, const Slot& slot, Scratch& s) const {
+    set_scores(step, g, slot, s);
+    problem_.activation().forward(problem_.sizes(), state_.blocks.data(), slot.weights, slot.state,
+                                  slot.mean);
+  }
+
+  void set_residual(std::int64_t g, int axes, const double* u, double* sums,
+                    const Slot& slot) const {
     alignas(64) double active[kLanes];
     for (int i = 0; i < kLanes; ++i) active[i] = g * kLanes + i < setting_.batch ? 1.0 : 0.0;
-    lane_residual(L, columns_, x, axes, u, y, 2.0 / static_cast<double>(setting_.dimension), active,
-                  mean, residual, sums + loss_sum() * kLanes);
-    activation.backward(problem_.sizes(), parameters, residual, weights, state,
-                        sums + parameter_sum() * kLanes);
-    lane_outer(H, columns_, columns_, L, 1, weights, 0, x, 0, sums);
+    lane_residual(problem_.L(), columns_, slot.x, axes, u, slot.y,
+                  2.0 / static_cast<double>(setting_.dimension), active, slot.mean, slot.residual,
+                  sums + loss_sum() * kLanes);
+  }
+
+  void set_gradient(double* sums, const Slot& slot) const {
+    problem_.activation().backward(problem_.sizes(), state_.blocks.data(), slot.residual,
+                                   slot.weights, slot.state, sums + parameter_sum() * kLanes);
+  }
+
+  void add_group(int axes, double* known, double* S, double* sums, const Slot& slot) const {
+    const int H = problem_.H(), L = problem_.L();
+    lane_outer(H, columns_, columns_, L, 1, slot.weights, 0, slot.x, 0, sums);
     if (axes == 0) return;
-    lane_outer(H, axes, axes, L, 1, weights, 0, y, 0, known);
-    lane_project(H, L, mean, weights);
-    lane_add_gram(H, L, weights, S);
+    lane_outer(H, axes, axes, L, 1, slot.weights, 0, slot.y, 0, known);
+    lane_project(H, L, slot.mean, slot.weights);
+    lane_add_gram(H, L, slot.weights, S);
   }
 
   /// Adds the next partial sum's Gram matrix to the total's: how they lie to each other is random.
@@ -359,6 +433,7 @@ class Reduced final : public SgdMethod {
   const Workers& workers_;
   SgdState state_;
   std::shared_ptr<const Prior> signal_;  ///< the law of C^T theta
+  bool together_ = false;                ///< the activation wants a block at once
   int axes_ = 0, rest_ = 0, columns_ = 0;
   double beyond_ = 0;  ///< D'
   std::int64_t groups_ = 0, per_chunk_ = 0, chunks_ = 0, chunks_per_block_ = 0;

@@ -35,7 +35,7 @@ std::size_t meant_by_one(const Config& config, const Key& key) {
     }
   }
   if (most > 1) return most;
-  for (const BlockInfo& block : find_activation(config.problem.activation)->blocks()) {
+  for (const BlockInfo& block : config.problem.find_activation()->blocks()) {
     if (key.full_name() != "flow.init_" + block.name || block.axes.empty()) continue;
     return static_cast<std::size_t>(config.problem.heads);
   }

@@ -41,7 +41,7 @@ double evaluation_seconds(const Config& c, bool second_moment) {
   const double digits =
       -std::log10(std::clamp(c.run.tolerance, kFinestTolerance, kCoarsestTolerance));
   const double finer = std::pow(2.0, digits - 4);
-  const Factorisation how = find_activation(c.problem.activation)->factorisation();
+  const Factorisation how = c.problem.find_activation()->factorisation();
   if (std::holds_alternative<JointlyNormalised>(how)) {  // over H directions, or nodes of one token
     return std::min(finer * kJoint * std::pow(3.0, std::min(H, 8.0)),
                     kPath * H * std::pow(10.0, 1.6 * (digits - 4)));
@@ -80,6 +80,7 @@ double sgd_seconds(const Config& c) {
 }
 
 std::shared_ptr<const Prior> prior_of(const Config& c) {
+  if (c.problem.has_own_prior()) return c.problem.own_prior.prior;
   return find_prior(c.problem.prior).make(c.problem.features, c.problem.prior_parameters);
 }
 
@@ -96,7 +97,7 @@ double excess_seconds(const Config& c) {
 /// Of a point: m, norms of R, blocks.
 double numbers_of_point(const Config& c) {
   const auto [H, F, L] = sizes_of(c);
-  const BlockLayout blocks(find_activation(c.problem.activation)->blocks(),
+  const BlockLayout blocks(c.problem.find_activation()->blocks(),
                            {c.problem.tokens, c.problem.heads, c.problem.features});
   return H * F + H + static_cast<double>(blocks.size());
 }
