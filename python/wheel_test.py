@@ -15,7 +15,7 @@ run = hf.flow(problem, time=20, integrator="implicit", tolerance=1e-4, progress=
 assert float(run.loss[-1]) < float(run.loss[0])
 assert hf.fixed_point(hf.Problem(prior=hf.flipping(2)), progress=False).index == 0
 maps = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
-carried = ("tbb", "sundials", "fmt", "hwy", "netcdf")
+carried = ("tbb", "sundials", "fmt", "hwy", "netcdf", "toml")
 foreign = [name for name in maps if any(part in name.rsplit("/", 1)[-1] for part in carried) and "headflow.libs" not in name]
 assert not foreign, foreign
 assert any("headflow.libs" in name for name in maps)

@@ -9,6 +9,7 @@
 #include "python_dataset.h"
 #include "study/check_plan.h"
 #include "study/compute_sweep.h"
+#include "sweep/sweep_file.h"
 #include "sweep/task_store.h"
 #include "values.h"
 #include "watch.h"
@@ -36,7 +37,20 @@ SweepPlan plan_of(const Names& measures, const std::vector<AxisGiven>& axes) {
   return plan;
 }
 
-/// `given`: keys that were given for all tasks. `folder`: where tasks are kept, if anywhere.
+/// Tasks are kept in a folder, if it has a name.
+nb::tuple computed(const SweepPlan& plan, const Config& base,
+                   const std::optional<std::string>& folder, const nb::object& told) {
+  std::optional<Dataset> out;
+  const bool interrupted = run_watched(
+      [&](const Context& context) {
+        const auto store = folder ? std::make_unique<TaskStore>(*folder) : nullptr;
+        out = compute_sweep(plan, base, context, store.get());
+      },
+      base.program.threads, told);
+  return nb::make_tuple(out ? python_dataset(std::move(*out)) : nb::none(), interrupted);
+}
+
+/// `given`: keys that were given for all tasks.
 nb::tuple sweep(const Config& base, const Names& measures, const std::vector<AxisGiven>& axes,
                 const Names& given, const std::optional<std::string>& folder,
                 const nb::object& told) {
@@ -48,14 +62,17 @@ nb::tuple sweep(const Config& base, const Names& measures, const std::vector<Axi
     if (const auto value = key.get(base)) flags.emplace_back(&key, *value);
   }
   check_plan(plan, base, flags);
-  std::optional<Dataset> out;
-  const bool interrupted = run_watched(
-      [&](const Context& context) {
-        const auto store = folder ? std::make_unique<TaskStore>(*folder) : nullptr;
-        out = compute_sweep(plan, base, context, store.get());
-      },
-      base.program.threads, told);
-  return nb::make_tuple(out ? python_dataset(std::move(*out)) : nb::none(), interrupted);
+  return computed(plan, base, folder, told);
+}
+
+/// Of a configuration file, as the program reads it; `given` wins over it.
+nb::tuple sweep_file(const std::string& path,
+                     const std::vector<std::tuple<std::string, Given>>& given,
+                     const std::optional<std::string>& folder, const nb::object& told) {
+  GivenFlags flags;
+  for (const auto& [name, value] : given) flags.emplace_back(&key_named(name), value_of(value));
+  const SweepFile file = read_sweep_file(path, flags);
+  return computed(file.plan, file.base, folder, told);
 }
 
 }  // namespace
@@ -67,6 +84,12 @@ void bind_sweep(nb::module_& module) {
                      "list[str], list[list[object]], list[str]]], given: list[str], folder: str | "
                      "None, told: object | None) -> tuple[dict[str, object] | None, bool]"),
              "(result, interrupted): what is measured, along axes.");
+  module.def(
+      "sweep_file", &sweep_file, nb::arg("path"), nb::arg("given"), nb::arg("folder").none(),
+      nb::arg("told").none(),
+      nb::sig("def sweep_file(path: str, given: list[tuple[str, object]], folder: str | None, "
+              "told: object | None) -> tuple[dict[str, object] | None, bool]"),
+      "The same of a configuration file, as the program reads it.");
   module.def(
       "key_of_axis", [](const std::string& name) { return key_of_axis(name).full_name(); },
       nb::arg("name"), "The key that an axis names, problem.nu of problem.nu[2].");

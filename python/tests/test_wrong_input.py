@@ -99,11 +99,11 @@ def test_sweeps_look_at_their_output_first(two_heads, tmp_path):
 
 
 @pytest.mark.parametrize("text, says", [
-    ("[sweep]\nmeasure = ['bayes']\nfoo = 2\n", "foo"), ("x = 3\n[sweep]\nmeasure = ['bayes']\n", "x"),
-    ("[sweep]\nmeasure = ['bayes']\naxis = 3\n", "sweep"),
+    ("[sweep]\nmeasure = ['bayes']\nfoo = 2\n", "s.toml:5: unknown key \"foo\""), ("x = 3\n[sweep]\nmeasure = ['bayes']\n", "x"),
+    ("[sweep]\nmeasure = ['bayes']\naxis = 3\n", "sweep.axis"),
     ("[sweep]\nmeasure = ['bayes']\n[[sweep.axis]]\nkey = 'run.seed'\nkeys = ['run.seed']\nvalues = [1]\n", "not both"),
     ("[sweep]\nmeasure = ['bayes']\n[[sweep.axis]]\nkey = 'problem.nu[1]'\nlogspace = [0, 1, 3]\n", "positive"),
-    ("[sweep]\nmeasure = ['bayes']\n[[sweep.axis]]\nkey = 'run.seed'\nrange = [1]\n", "sweep"),
+    ("[sweep]\nmeasure = ['bayes']\n[[sweep.axis]]\nkey = 'run.seed'\nrange = [1]\n", "finite numbers"),
 ])
 def test_files_are_read_strictly(tmp_path, text, says):
     file = tmp_path / "s.toml"
